@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dashboards.targets.html.profile import Part, ProfilePage
+from dashboards.targets.html.profile import Part, ProfilePage, Wall
 from esjobs.core.numbers import count, day_range, many, number, signed_interval, signed_percent
 from esjobs.core.query import Days, In
 from esjobs.core.tables import Table
@@ -17,17 +17,21 @@ from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.render.columns import incidents_for_people
 from esjobs.render.freshness import freshness_of
+from esjobs.render.nights_map import MOST_ROWS, nights_map
 from esjobs.render.profile_page import columns_of
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.schema.nights import NIGHTS
 from esjobs.schema.speed import FIT_SUMMARIES, SPEED
-from esjobs.schema.today import INCIDENT_NIGHTS
+from esjobs.schema.today import INCIDENT_NIGHTS, INCIDENTS, LASTING
 from esjobs.store.base import JobStore
 from esjobs.today.overview import listed
+from esjobs.today.sentences import hours, what_is_wrong
+from esjobs.today.states import Incident
 
 _NIGHTS = 14
 INCIDENT_DAYS = 30
 """Days in which incidents that are over stay on the page."""
+_MOST_OF_WALL = 8
 _LEVELS = (("queue", "queues"), ("cpu_model", "CPU models"))
 
 Row = Mapping[str, Any]
@@ -50,8 +54,55 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     states = read_table(store, FLAG_STATES, every).to_pylist()
     open_flags = [_open_flags(states, level, words) for level, words in _LEVELS]
     days = (run.window.last_day - timedelta(days=INCIDENT_DAYS), max(run.window.last_day, now.date()))
-    parts = [_conclusion(store, run, states), _changes(store, states), _incidents(store, *days), *open_flags]
-    return ProfilePage("Today", source, [*parts, *_nights(store)])
+    parts = [_conclusion(store, run, states), _changes(store, states), _incidents(store, *days)]
+    return ProfilePage("Today", source, [*parts, *_map(store, states), *open_flags, *_nights(store)])
+
+
+def wall_page(store: JobStore) -> Wall:
+    """Return what a screen on a wall shows: the sentence of the last run, flags and incidents that last.
+
+    It never has names of people. Cost: as of :func:`today_page`.
+    """
+    run = latest_run(store, SPEED)
+    if run is None:
+        return Wall("No run yet.", None, "No numbers.", (), ())
+    states = read_table(store, FLAG_STATES, [In("processing_type", (ALL_TYPES,))]).to_pylist()
+    rows = listed(read_table(store, INCIDENTS, [In("state", LASTING)])).to_pylist()
+    lasting = [Incident(**row) for row in rows]
+    ended, alarm = _last_night(store, run)
+    is_open = [row for row in states if row["state"] in STANDING_OPEN]
+    tiles = [
+        *(
+            (f"open: {words}", count(sum(row["level"] == level for row in is_open)))
+            for level, words in _LEVELS
+        ),
+        ("incidents", count(len(lasting))),
+    ]
+    cells = [
+        [each.site, what_is_wrong(each), "" if each.what else hours(each.cost_core_h or 0.0)]
+        for each in lasting[:_MOST_OF_WALL]
+    ]
+    table = columns_of(_texts(("site", "incident", "cost a day"), cells)) if cells else None
+    incidents = Part("Incidents", "" if cells else "No incident lasts.", [], [], table)
+    sentence = " ".join(_conclusion(store, run, states).sentences[:1])
+    parts = [*_map(store, states, _MOST_OF_WALL), incidents]
+    return Wall(sentence, ended, alarm, tiles, parts)
+
+
+def _last_night(store: JobStore, run: StoredRun) -> tuple[datetime, str]:
+    """The end of the last night that is done, and what is wrong with the last one."""
+    nights = sorted(read_table(store, NIGHTS).to_pylist(), key=lambda row: row["night"])
+    done = [row for row in nights if row["state"] == "done" and row["began"] is not None]
+    failed = nights[-1:] if nights and nights[-1]["state"] == "failed" else []
+    alarm = "".join(f"Night {row['night']} failed: {row['reason']}" for row in failed)
+    ended = done[-1]["began"] + timedelta(seconds=done[-1]["seconds"] or 0.0) if done else run.newest
+    return ended, visible(alarm)
+
+
+def _map(store: JobStore, states: Sequence[Row], most: int = MOST_ROWS) -> list[Part]:
+    night = max((row["night"] for row in states if row["night"] is not None), default=None)
+    found = None if night is None else nights_map(store, night, most)
+    return [] if found is None else [Part("Flagged queues by night", "", [], [], None, found)]
 
 
 def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
@@ -98,14 +149,17 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
 
 def _incidents(store: JobStore, first: date, last: date) -> Part:
     """Incidents of the daily watch: those that last by cost, then those of these days that are over."""
-    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", first, last)])
-    newest = {row["incident"]: row for row in sorted(rows.to_pylist(), key=lambda row: row["night"])}
-    found = listed(pa.Table.from_pylist(list(newest.values()), schema=rows.schema))
-    table, _ = incidents_for_people(found)
+    table, _ = incidents_for_people(_newest_incidents(store, first, last))
     if not table.num_rows:
         return Part("Incidents", "", [f"No incident of a site in {INCIDENT_DAYS} days."], [], None)
     about = f"Efficiency, failures and waiting against what was expected; {INCIDENT_DAYS} days."
     return Part("Incidents", about, [], [], columns_of(table))
+
+
+def _newest_incidents(store: JobStore, first: date, last: date) -> pa.Table:
+    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", first, last)])
+    newest = {row["incident"]: row for row in sorted(rows.to_pylist(), key=lambda row: row["night"])}
+    return listed(pa.Table.from_pylist(list(newest.values()), schema=rows.schema))
 
 
 def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:

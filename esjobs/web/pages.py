@@ -14,7 +14,17 @@ from dashboards.pages import PAGES
 from dashboards.spec import Page
 from dashboards.targets.html.job import Around, job_style
 from dashboards.targets.html.pages.files import FIRST, Site, file_of
-from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage, profile_style, render_profile
+from dashboards.targets.html.profile import (
+    Form,
+    FormField,
+    Part,
+    ProfilePage,
+    profile_style,
+    render_profile,
+    render_wall,
+    wall_script,
+)
+from esjobs.core.conditions import quoted
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count
 from esjobs.core.query import In
@@ -29,7 +39,7 @@ from esjobs.render.person import person
 from esjobs.render.person_page import person_page
 from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
-from esjobs.render.today_page import today_page
+from esjobs.render.today_page import today_page, wall_page
 from esjobs.schema.issues import SEVERITIES
 from esjobs.schema.today import INCIDENTS, LASTING
 from esjobs.today.incident import parts
@@ -67,8 +77,11 @@ _NO_NAMES = ("", "-", "–", "others", "all")
 
 
 def today(request: Request) -> Reply:
-    """Today."""
-    return page_of(request, today_page(request.session.store, request.now))
+    """Today, or the same for a wall."""
+    store = request.session.store
+    if "wall" not in request.values:
+        return page_of(request, today_page(store, request.now))
+    return Reply(render_wall(wall_page(store), _profile_style()[0], _wall_script()[0]).encode())
 
 
 def dashboard(request: Request) -> Reply:
@@ -100,11 +113,12 @@ def icon(_request: Request) -> Reply:
 
 
 def static(request: Request) -> Reply:
-    """A style sheet."""
-    for address, text in (_profile_style(), _job_style()):
+    """A style sheet or a script."""
+    for address, text in (_profile_style(), _job_style(), _wall_script()):
         if address == f"/static/{request.parts['name']}":
-            return Reply(text.encode(), "text/css; charset=utf-8", lasting=True)
-    raise AbsentError("this style sheet belongs to an earlier version; load the page again")
+            media = "text/css" if address.endswith(".css") else "text/javascript"
+            return Reply(text.encode(), f"{media}; charset=utf-8", lasting=True)
+    raise AbsentError("this file belongs to an earlier version; load the page again")
 
 
 def profile_of(level: str) -> Handler:
@@ -120,7 +134,7 @@ def profile_content(request: Request, level: str) -> ProfilePage:
         found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
     except UsageError as error:
         raise AbsentError(str(error)) from error
-    links = [("Jobs", _address("/jobs", where=f"{field}={_quoted(name)}"))]
+    links = [("Jobs", _address("/jobs", where=f"{field}={quoted(name)}"))]
     if level == "site":
         links += _incidents(request, found.named.title)
         links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
@@ -167,7 +181,7 @@ def task(request: Request) -> Reply:
         Part("Queues", _OF_TASK, notes_of(story), [], columns_of(story.rows)),
         Part("Days", "", [], curves, None),
     ]
-    links = [("Jobs", _address("/jobs", where=f"task_id={_quoted(name)}"))]
+    links = [("Jobs", _address("/jobs", where=f"task_id={quoted(name)}"))]
     return page_of(request, ProfilePage(f"Task {visible(name)}", "", parts, links))
 
 
@@ -181,7 +195,7 @@ def person_of(kind: str) -> Handler:
         except UsageError as error:
             raise AbsentError(str(error)) from error
         return page_of(
-            request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={_quoted(name)}"))])
+            request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={quoted(name)}"))])
         )
 
     return handler
@@ -351,26 +365,26 @@ class _Addresses(Mapping[Identity, str]):
 
 @cache
 def _profile_style() -> tuple[str, str]:
-    return _named_style("page", profile_style())
+    return _named("page", profile_style())
 
 
 @cache
 def _job_style() -> tuple[str, str]:
-    return _named_style("job", job_style())
+    return _named("job", job_style())
 
 
-def _named_style(name: str, text: str) -> tuple[str, str]:
-    return f"/static/{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.css", text
+@cache
+def _wall_script() -> tuple[str, str]:
+    return _named("wall", wall_script(), "js")
+
+
+def _named(name: str, text: str, suffix: str = "css") -> tuple[str, str]:
+    return f"/static/{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.{suffix}", text
 
 
 def _address(path: str, **values: str | None) -> str:
     query = urlencode([(name, value) for name, value in values.items() if value])
     return f"{path}?{query}" if query else path
-
-
-def _quoted(name: str) -> str:
-    """A value of a condition as it is."""
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _where_field(request: Request) -> FormField:

@@ -35,6 +35,7 @@ _ISSUES = (
     Parameter("sort", "Column to sort by, largest first."),
     _WINDOW,
 )
+_WALL = (Parameter("wall", "Present: one screen that renews itself."),)
 _YES_NO = ("yes", "no")
 _QUERY = (
     *_GROUPS,
@@ -58,11 +59,11 @@ def _groups_by(name: str, field: str, what: str) -> Route:
 
 
 PAGES: tuple[Route, ...] = (
-    Route("/", pages.today, "Today: what the last night found and changed."),
+    Route("/", pages.today, "Today: what the last night found and changed.", _WALL),
     Route("/pages/{folder}/{part}", pages.dashboard_part, "Scripts and rows of the dashboards."),
     Route("/pages/{name}", pages.dashboard, "A page of the dashboards."),
     Route("/favicon.ico", pages.icon, "Nothing.", role="nobody"),
-    Route("/static/{name}", pages.static, "Style sheets.", role="nobody"),
+    Route("/static/{name}", pages.static, "Style sheets, scripts.", role="nobody"),
     Route("/site/{name:any}", pages.profile_of("site"), "A site with all its queues."),
     Route("/incident", pages.incident, "Cost of an incident.", (Parameter("site", "Site."), _WINDOW)),
     Route("/queue/{name:any}", acts.queue, "A queue.", acts=True),

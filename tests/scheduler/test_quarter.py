@@ -18,10 +18,8 @@ from tests.scheduler.quarter import CLOCKS_CHANGE, MONTH, QUARTER, Plan, Quarter
 TABLES = ("nights", "night_steps", "flag_events", "flag_states", "notifications")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "plan", [pytest.param(MONTH, id="month"), pytest.param(QUARTER, id="quarter", marks=pytest.mark.matrix)]
-)
+@pytest.mark.matrix
+@pytest.mark.parametrize("plan", [pytest.param(MONTH, id="month"), pytest.param(QUARTER, id="quarter")])
 def test_planted_events(tmp_path: Path, plan: Plan) -> None:
     quarter = Quarter(plan, datetime.combine(plan.first, time(12), UTC))
     with mail_server() as server:

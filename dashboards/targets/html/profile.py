@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -132,6 +133,25 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A square of a map with its classes. ``address``: where it leads; empty: nowhere."""
+
+    look: str
+    label: str
+    address: str
+
+
+@dataclass(frozen=True)
+class NightsMap:
+    """Rows of squares, one a night; each row has a name and the address of its page."""
+
+    title: str
+    about: str
+    nights: Sequence[str]
+    rows: Sequence[tuple[str, str, Sequence[Cell]]]
+
+
+@dataclass(frozen=True)
 class Columns:
     """A table: the first cell of a row names it; ``numeric``: positions of the columns of numbers."""
 
@@ -158,13 +178,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Part:
-    """A section: sentences, figures and a table, each where there are any."""
+    """A section: sentences, figures, a table and a map of nights, each where there are any."""
 
     title: str
     about: str
     sentences: Sequence[str]
     figures: Sequence[Whiskers | Course | Curve]
     table: Columns | None
+    nights: NightsMap | None = None
 
 
 @dataclass(frozen=True)
@@ -220,9 +241,24 @@ def _letters(cell: str) -> int:
     return max(min(len(cell), _LETTERS), min(max(map(len, cell.split()), default=0), _WORD))
 
 
+@dataclass(frozen=True)
+class Wall:
+    """A page for a screen that nobody touches.
+
+    ``ended``: end of the last night that is done; the script tells its age, and warns after ``OLD_H`` hours.
+    ``alarm``: what makes the numbers doubtful, empty if nothing does.
+    """
+
+    sentence: str
+    ended: datetime | None
+    alarm: str
+    tiles: Sequence[tuple[str, str]]
+    parts: Sequence[Part]
+
+
 def profile_style() -> str:
     """The style sheet of these pages."""
-    files = "".join(map(_read, ("report.css", "job.css", "profile.css")))
+    files = "".join(map(_read, ("report.css", "job.css", "profile.css", "wall.css")))
     return palette_css() + series_css() + files + widths_css()
 
 
@@ -232,6 +268,10 @@ def widths_css() -> str:
     return "".join(f".needs-{number}{{--needs:{number * _NEEDS_PX}px}}" for number in numbers)
 
 
+OLD_H = 26
+"""Hours after which a wall warns that no night ended."""
+
+
 def render_profile(page: ProfilePage, around: Around | None = None) -> str:
     """The page as HTML; the same page gives the same text, to the byte. ``around``: none, it stands alone."""
     style = Markup("" if around else profile_style())  # noqa: S704 - our own files
@@ -239,12 +279,26 @@ def render_profile(page: ProfilePage, around: Around | None = None) -> str:
     return _template().render(page=page, style=style, around=around, lead=lead).lstrip()
 
 
+def render_wall(wall: Wall, style: str, script: str) -> str:
+    """The page of a wall as HTML; its script fetches it again. ``style``, ``script``: their addresses."""
+    return (
+        _template("wall.html.jinja")
+        .render(wall=wall, old_h=OLD_H, style=style, script=script, lead=nowhere)
+        .lstrip()
+    )
+
+
+def wall_script() -> str:
+    """The script that keeps a wall up to date."""
+    return _read("wall.js")
+
+
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str = "profile.html.jinja") -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    files = ("led.jinja", "profile_part.jinja", "profile.html.jinja")
+    files = ("led.jinja", "profile_part.jinja", name)
     return environment.from_string("".join(map(_read, files)))
 
 
