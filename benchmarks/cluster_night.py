@@ -10,6 +10,7 @@ days, and composite loops of the official client over a day. Processor time of t
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,6 +47,7 @@ _PAGE = 10_000
 _COSTS = ("client_s", "server_s", "searches", "requests", "written_b", "rows")
 _PLANNED = ("documents_read", "documents_written", "bytes_written", "processor_s")
 _BARE = ("bare", "aggregate")
+_NAN = {"client_s": math.nan, "server_s": math.nan}
 
 
 def main() -> None:
@@ -60,13 +62,14 @@ def main() -> None:
         print(json.dumps(_PARTS[part](Meter(int(pid)), url, int(jobs))))
         return
     before = load()
-    sizes = [measured(jobs) for jobs in args.jobs]
+    # late jobs repeat whole nights: once is enough
+    sizes = [measured(jobs, list(_PARTS)[: None if jobs == args.jobs[0] else -1]) for jobs in args.jobs]
     known = {"sizes": sizes, "machine": describe("elasticsearch"), "load": [before, load()]}
     publish(args.out, page(known, " ".join(sys.argv[1:])), known)
 
 
-def measured(jobs: int) -> dict[str, Any]:
-    """Return the costs of all parts for so many jobs a day, on a server of its own."""
+def measured(jobs: int, parts: Sequence[str]) -> dict[str, Any]:
+    """Return the costs of parts for so many jobs a day, on a server of its own."""
     from tests.servers.memory import in_memory
     from tests.servers.products import PRODUCTS
     from tests.servers.server import Server
@@ -74,7 +77,7 @@ def measured(jobs: int) -> dict[str, Any]:
     with Server(PRODUCTS["elasticsearch8"], heap_mb=1536, java_options=(), parent=in_memory()) as server:
         (node,) = server.json("GET", "_nodes/process")["nodes"].values()
         found: dict[str, Any] = {"jobs": jobs, "server": node["version"]}
-        for part in _PARTS:
+        for part in parts:
             child = [sys.executable, "-m", "benchmarks.cluster_night", "--child", part, server.url]
             done = run([*child, str(node["process"]["id"]), str(jobs)])
             found[part] = {**json.loads(done.stdout.splitlines()[-1]), "peak_b": done.peak_b}
@@ -222,8 +225,10 @@ def page(known: Mapping[str, Any], command: str) -> str:
     for name, limit, of in _LIMITS:
         slope = (of(many) - of(few)) / max(more, 1)
         values = [of(size) for size in sizes]
-        values += [of(many) + slope * (jobs - many["jobs"]) for jobs in larger if "/" not in name]
-        cells = [f"{value:,.3g}" for value in values] + [""] * (len(heads) - len(values))
+        values += [
+            of(many) + slope * (jobs - many["jobs"]) if "/" not in name else math.nan for jobs in larger
+        ]
+        cells = ["" if math.isnan(value) else f"{value:,.3g}" for value in values]
         lines.append(f"| {name} | {' | '.join(cells)} | {limit} |")
     return "\n".join([*lines, *(line for size in sizes for line in _steps(size)), ""])
 
@@ -231,7 +236,7 @@ def page(known: Mapping[str, Any], command: str) -> str:
 def _steps(size: Mapping[str, Any]) -> Iterator[str]:
     """Yield the costs of the steps of a size."""
     yield f"\n## {size['jobs']:,} jobs a day, {size['first']['planted']:,} older buckets"
-    for part in ("night", "late", "bare"):
+    for part in [part for part in ("night", "late", "bare") if part in size]:
         yield f"\n| {part} | client, s | server, s | searches | requests | MB written | rows |"
         yield "|---|---|---|---|---|---|---|"
         for name, spent in size[part]["steps"].items():
@@ -241,12 +246,15 @@ def _steps(size: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _seconds(size: Mapping[str, Any], part: str = "night", step: str = "all") -> float:
-    spent = size[part]["steps"][step]
+    spent = size.get(part, {"steps": {step: _NAN}})["steps"][step]
     return float(spent["client_s"] + spent["server_s"])
 
 
 def _planned(name: str) -> Callable[[Mapping[str, Any]], float]:
-    return lambda size: float(size["late"]["planned"][name] / size["late"]["done"][name])
+    def of(size: Mapping[str, Any]) -> float:
+        return size["late"]["planned"][name] / size["late"]["done"][name] if "late" in size else math.nan
+
+    return of
 
 
 _LIMITS: Sequence[tuple[str, str, Callable[[Mapping[str, Any]], float]]] = (
