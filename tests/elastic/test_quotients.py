@@ -145,9 +145,11 @@ def test_few_groups_are_asked_for_at_once_and_many_in_parts(
     cut: list[int] = []
     ranges = partitions.ranges
 
-    def counted_ranges(at: Any, asked: Any, clause: Any, n_jobs: int) -> Iterator[partitions.Part]:
+    def counted_ranges(
+        at: Any, asked: Any, clause: Any, n_jobs: int, *cut_by: Any
+    ) -> Iterator[partitions.Part]:
         cut.append(n_jobs)
-        yield from ranges(at, asked, clause, n_jobs)
+        yield from ranges(at, asked, clause, n_jobs, *cut_by)
 
     monkeypatch.setattr(composite, "ranges", counted_ranges)
     for keys in (("queue",), ("day",), ("day", "queue"), ("queue", "cores", "day"), ("core_class", "day")):

@@ -153,13 +153,16 @@ def groups(
     ``by_value``: alternative with every number among the keys, chosen by the first part. Raises
     :class:`NotExactError`. Memory: the groups, and a few parts.
     """
-    parts, tables = ranges(at, requested, clause, n_jobs), []
+    cut = partitions.Cut()
+    parts, tables = ranges(at, requested, clause, n_jobs, cut), []
     # the first part tells how many groups there are per job; the others are asked the cheaper way
-    if by_value is not None and n_jobs > partitions.SLICE:
+    if n_jobs > partitions.SLICE:
         part = next(parts)
         first = _of_part(at, requested, part, decoder_of(requested))
         tables.append(first.table)
-        if first.n_groups > _NEARLY_ALL * first.n_jobs:
+        if by_value is None or first.n_groups <= _NEARLY_ALL * first.n_jobs:
+            cut.widen(first.n_groups, first.n_jobs, requested.page)
+        else:
             requested = by_value
             others = all_of([clause], [part.cut])
             parts = cells(at, requested, others, n_jobs - first.n_jobs, first.table)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from esjobs.store.elastic.asking.composite import Grouping
 
 SLICE = 10_000
-"""Documents of a range of keys, about."""
+"""Documents of a range of keys, about, while nothing tells how many groups they form."""
 PAGE = 20_000
 """Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
 LEAST_CELL = 2_500
@@ -31,6 +31,17 @@ LONG_KEY = 8
 _LEAST_PAGE = 100
 _TOO_MANY = "too_many_buckets_exception"
 _MOST_VALUES = 10_000
+
+
+@dataclass
+class Cut:
+    """Jobs of a range of keys, about; may be widened between two ranges."""
+
+    jobs: int = field(default_factory=lambda: SLICE)
+
+    def widen(self, n_groups: int, n_jobs: int, page: int) -> None:
+        """Let ranges be as long as half a page of groups; the share of groups is that of a first range."""
+        self.jobs = max(self.jobs, n_jobs * page // (2 * max(n_groups, 1)))
 
 
 @dataclass(frozen=True)
@@ -96,17 +107,19 @@ def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
     return values if len(values) <= _MOST_VALUES else None
 
 
-def ranges(at: PointInTime, requested: "Grouping", clause: Clause, n_jobs: int) -> Iterator[Part]:
+def ranges(
+    at: PointInTime, requested: "Grouping", clause: Clause, n_jobs: int, cut: Cut | None = None
+) -> Iterator[Part]:
     """Yield the clause cut by ranges of one key, where that pays."""
-    path = _cut_by(requested)
-    if path is None or n_jobs <= SLICE:
+    path, cut = _cut_by(requested), cut or Cut()
+    if path is None or n_jobs <= cut.jobs:
         yield Part(clause, EVERY)
         return
     without = n_jobs
     first: Any = None
     n_inside = 0
     for key, count in _counts(at, path, clause, PAGE):
-        if n_inside and n_inside + count > SLICE:
+        if n_inside and n_inside + count > cut.jobs:
             yield Part(clause, {"range": {path: {"gte": first, "lt": key}}})
             first, n_inside = key, 0
         first = key if n_inside == 0 else first

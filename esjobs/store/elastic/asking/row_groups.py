@@ -66,6 +66,8 @@ class VisibleRows:
 def aggregate_rows(cluster: Cluster, rows: VisibleRows, query: Query) -> Aggregate:
     """Group and sum the visible rows; result rows have no books."""
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
+    if not rows.generations:
+        return Aggregate(_read(None, rows, query, EVERY), books_table({}))
     with PointInTime(cluster, rows.index) as at:
         rows.require_there(at)
         table = None if at.empty else _grouped(at, rows, query)
@@ -108,10 +110,10 @@ def _counted(at: PointInTime, base: Sequence[Clause], where: Sequence[Clause]) -
     return answer["plain"]["doc_count"], answer["unjudged"]["doc_count"]
 
 
-def _read(at: PointInTime, rows: VisibleRows, query: Query, clause: Clause) -> pa.Table:
-    """Read the rows of a clause and group them in the embedded engine."""
+def _read(at: PointInTime | None, rows: VisibleRows, query: Query, clause: Clause) -> pa.Table:
+    """Read the rows of a clause and group them in the embedded engine; no rows without a snapshot."""
     with scratch_of_rows(rows.table) as scratch:
-        if not at.empty:
+        if at is not None and not at.empty:
             # no query looks into bytes
             unread = [item.name for item in rows.table.columns if item.type == "bytes"]
             requested = all_of([*_base(rows, query), clause])

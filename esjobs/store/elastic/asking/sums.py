@@ -185,8 +185,7 @@ def plan_sums(
         if of_metric is None or said is None:
             return None
         conditions[where[metric.name]] = said
-        # a metric of a field that the index lacks is null
-        if all(live[name].state != "absent" for name in of_metric.fields if name in live):
+        if not _lacks(live, of_metric):
             factors[metric.name] = of_metric
     constants = _constants(query, live, list(factors.values()), by_value=by_value)
     if constants is None:
@@ -201,6 +200,11 @@ def plan_sums(
     return Sums(tuple(sorted(constants)), terms, live, conditions)
 
 
+def _lacks(live: Mapping[str, LiveField], factors: _Factors) -> bool:
+    """True if the index lacks a field of a metric, which is null then."""
+    return any(live[name].state == "absent" for name in factors.fields if name in live)
+
+
 def _constants(
     query: Query, live: Mapping[str, LiveField], factors: Sequence[_Factors], *, by_value: bool
 ) -> set[str] | None:
@@ -209,19 +213,23 @@ def _constants(
     if any(live[name].state != "present" for name in used):
         return None
     constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"}
-    constants.update(_leaving_the_sum(query, live, factors))
-    if by_value:
-        constants |= used
-        if not all(live[name].one_kind for name in constants):
-            return None
-    integers = {name for name in used if query.field(name).type == "integer"}
-    for each in factors:
-        # the index sums one number, or the product of two
-        if sum(power for name, power in each.powers.items() if name not in constants) > 2:
-            constants |= integers & each.powers.keys()
-    kinds = ("integer", "number") if by_value else ("integer",)
-    exact = all(query.field(name).type in kinds and live[name].askable for name in constants)
+    constants.update(_leaving_the_sum(query, live, factors), used if by_value else ())
+    _shorten(query, factors, constants)
+    exact = all(_is_key(query, live, name, by_value=by_value) for name in constants)
     return constants if exact else None
+
+
+def _shorten(query: Query, factors: Sequence[_Factors], constants: set[str]) -> None:
+    """Add integers to the constants until the index has to sum one number, or the product of two."""
+    for each in factors:
+        if sum(power for name, power in each.powers.items() if name not in constants) > 2:
+            constants.update(name for name in each.powers if query.field(name).type == "integer")
+
+
+def _is_key(query: Query, live: Mapping[str, LiveField], name: str, *, by_value: bool) -> bool:
+    """True if the index can group by a number; ``by_value``: by a fraction, too."""
+    kinds = ("integer", "number") if by_value else ("integer",)
+    return query.field(name).type in kinds and live[name].askable and (live[name].one_kind or not by_value)
 
 
 def _leaving_the_sum(

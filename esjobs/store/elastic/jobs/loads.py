@@ -372,25 +372,16 @@ class Jobs:
 
     def span(self) -> Span:
         """Count the visible jobs and find earliest and latest end time."""
-        body = {"size": 0, "query": self.visible(), "track_total_hits": True}
+        body = {"size": 1, "query": self.visible(), "_source": ["end_time"]}
         with PointInTime(self._cluster, self.index) as at:
-            answer = at.search(body)
-            jobs = int(answer["hits"]["total"]["value"]) if answer else 0
-            if not jobs:
-                return Span(0, None, None)
             # aggregations know milliseconds only: the ends are read from the documents
             first, last = (
-                at.search(
-                    {
-                        "size": 1,
-                        "query": body["query"],
-                        "_source": ["end_time"],
-                        "sort": [{"end_time": order}],
-                        "track_total_hits": False,
-                    }
-                )
+                at.search({**body, "sort": [{"end_time": order}], "track_total_hits": order == "asc"})
                 for order in ("asc", "desc")
             )
+        jobs = int(first["hits"]["total"]["value"]) if first else 0
+        if not jobs:
+            return Span(0, None, None)
         return Span(
             jobs, *(_moment(answer["hits"]["hits"][0]["_source"]["end_time"]) for answer in (first, last))
         )

@@ -272,6 +272,8 @@ class Results:
         """Stream the visible rows as of the call; all columns if none are named."""
         clauses = {number: clause(table, item) for number, item in enumerate(where)}
         visible = self.visible(table, where)
+        if not visible.generations:
+            return iter(())
         requested = [visible.shown, *(one for one in clauses.values() if one is not None)]
         left = [item for number, item in enumerate(where) if clauses[number] is None]
         at = PointInTime(self._cluster, visible.index)

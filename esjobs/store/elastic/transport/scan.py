@@ -209,11 +209,11 @@ class PointInTime:
         body = {"size": page, "query": query, "sort": self._order(), "track_total_hits": False}
         body |= _lighter(without)
         first = self._answer(reader, {**body, "track_total_hits": True})
-        left = self._parts(body, first.total or 0, page, runs)
-        if not left:
-            yield first
-            if len(first.rows) == page:
-                left.append({**body, "search_after": first.after})
+        yield first
+        left: list[Mapping[str, Any]] = []
+        if len(first.rows) == page:
+            # the order is that of all documents: each part goes on behind the first page
+            left = self._parts({**body, "search_after": first.after}, first.total or 0, runs)
         running: dict[Future[Answer], Mapping[str, Any]] = {}
         pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-read")
         try:
@@ -232,14 +232,14 @@ class PointInTime:
             pool.shutdown(cancel_futures=True)
 
     def _parts(
-        self, body: Mapping[str, Any], total: int, page: int, runs: Sequence[Mapping[str, Any]]
+        self, body: Mapping[str, Any], total: int, runs: Sequence[Mapping[str, Any]]
     ) -> list[Mapping[str, Any]]:
-        """Return the requests of a large answer that is read in parts; empty if the first page goes on."""
-        if total > page and total > len(runs) * _LONG_RUN > 0:
+        """Return the requests of a large answer that is read in parts, or the one that goes on."""
+        if total > len(runs) * _LONG_RUN > 0:
             return [{**body, "query": {"bool": {"filter": [body["query"], run]}}} for run in runs]
         if self._elastic and total > _WORTH_SLICING:
             return [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
-        return []
+        return [body]
 
     def _answer(self, reader: Reader, body: Mapping[str, Any]) -> Answer:
         answer = self.decoded_search(body, reader.decode)
