@@ -26,7 +26,7 @@ N, GB = 360, 1e9  # three hours of 30 s
 def running(memory_b: float = 64 * GB, nodes: int = 2, **values: Any) -> Running:
     arrays = {name: np.atleast_2d(np.asarray(value, np.float32)) for name, value in values.items()}
     units = {name: tuple(f"n{row}" for row in range(len(value))) for name, value in arrays.items()}
-    return Running(N * 30.0, 30.0 * np.arange(1, N + 1), 30.0, arrays, units, memory_b, nodes)
+    return Running(N * 30.0, np.linspace(30.0, 30.0 * N, N), 30.0, arrays, units, memory_b, nodes)
 
 
 BUSY = 8 + np.sin(np.arange(N))
@@ -98,8 +98,8 @@ def sampled(folder: Path, jobs: Mapping[int, Mapping[str, Any]], until: datetime
 
 
 def settings(folder: Path, **more: Any) -> RunningSettings:
-    files = {"jobs": str(folder / "running.txt"), "series": (str(folder / "sam*.csv"),)}
-    return RunningSettings(every="5m", **files, **more)
+    series = (str(folder / "sam*.csv"),)
+    return RunningSettings(every="5m", jobs=str(folder / "running.txt"), series=series, **more)
 
 
 def test_two_looks_warn_the_hook_follows_and_the_end_is_noted(tmp_path: Path) -> None:
