@@ -49,7 +49,7 @@ BUDGET = {
     "docs/web.md": 380,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 55_400
+MOST_WORDS = 55_500
 SLACK = 1.05
 
 

@@ -201,10 +201,9 @@ def _running(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:
             for note in report.notes:
                 _log.warning("%s", note)
             if warned:
-                notices = [running_job(row) for row in warned]
-                # without a night the support finds them in the table
+                # each is sent once; before the first night the support finds them in the table
                 with suppress(NoResultError):
-                    session.nights.notifications.send(alerts=notices)
+                    session.nights.notifications.send(alerts=[running_job(row) for row in warned])
 
     every = timedelta(minutes=int(chosen.every.removesuffix("m")))
     yield PeriodicTask("running", every, look, system_clock, metrics)

@@ -15,6 +15,7 @@ from esjobs.issues.running.look import look
 from esjobs.issues.running.rules import RULES, Running
 from esjobs.issues.settings import RunningSettings
 from esjobs.publish.publication import read_table
+from esjobs.records.ingest.formats.job_files import Books, job_piece
 from esjobs.schema.issues import RUNNING_ISSUES
 from scheduler.notifications.job_issues import running_job
 from tests.messages import compare_text
@@ -126,7 +127,8 @@ def test_two_looks_warn_the_hook_follows_and_the_end_is_noted(tmp_path: Path) ->
         _, (row,), _ = looked(5, *states)
         assert (row["job_id"], row["rule"], row["unit"], row["n_looks"]) == ("100", "gpu-idle", "n1", 2)
         compare_text("\n".join([running_job(row).subject, running_job(row).text]))
-        assert not looked(10, *states)[1]
+        # sent once, by its name: it is listed as long as it holds
+        assert [each["warned_at"] for each in looked(10, *states)[1]] == [NOW + timedelta(minutes=5)]
         assert not noted.exists()
         report, _, (row,) = looked(15, *states)
         assert noted.read_text() == "100 gpu-idle"
@@ -135,6 +137,12 @@ def test_two_looks_warn_the_hook_follows_and_the_end_is_noted(tmp_path: Path) ->
         assert (warned, row["ended_at"]) == ([], NOW + timedelta(minutes=20))
         assert noted.read_text() == "100 gpu-idle"
         assert session.store.span().first is None
+
+
+def test_a_file_about_a_job_that_runs_is_refused(tmp_path: Path) -> None:
+    job = {"job_id": "1", "queue": "q", "end_time": NOW, "state": "running"}
+    piece = job_piece(job, tmp_path, {}, "alpha", Books("meta.json"))
+    assert (piece.batch.num_rows, [reject.reason for reject in piece.rejects]) == (0, ["has not ended"])
 
 
 def test_old_samples_and_missing_files_change_nothing(tmp_path: Path) -> None:

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import PUT_SCHEMA, given_schema
+from esjobs.core.arrow import given_schema
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
@@ -27,6 +26,7 @@ from esjobs.issues.running.states import Look, Row, advanced, due_for_hook
 from esjobs.issues.settings import RunningSettings
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.ingest.base import parse_fill
+from esjobs.records.ingest.formats.job_files import DAMAGED
 from esjobs.records.ingest.formats.long_series import LongSeries
 from esjobs.records.ingest.formats.slurm import SLURM
 from esjobs.records.series.assembly import assembled
@@ -35,96 +35,71 @@ from esjobs.schema.issues import RUNNING_ISSUES
 from esjobs.schema.series import SERIES
 from esjobs.store.base import JobStore
 
-_FACTS = ("source", "job_id", "queue", "user", "project", "start_time", "requested_wall_s")
+_CARRIED = ("source", "job_id", "queue", "user", "project", "start_time")
+_READ = [*_CARRIED, "requested_wall_s", "requested_memory_b", "nodes"]
 _STALE = timedelta(minutes=30)
 # no word that a program could take for an option
 _JOB_ID = re.compile(r"[0-9][0-9A-Za-z_+.]{0,63}")
 
 
 def look(store: JobStore, settings: RunningSettings, now: datetime) -> tuple[RunReport, list[Row]]:
-    """Judge the running jobs; return the account and the rows of new warnings.
+    """Judge the running jobs; return the account and the rows of warnings that still hold.
 
     Raises :class:`InputError` for files that cannot be read, or whose newest sample is half an hour old:
     nothing changes then.
     """
     began = time.perf_counter()
-    jobs, refused = running_jobs(settings, now)
-    found, seen_jobs, n_refused = _judged(jobs, settings, now)
+    fill = parse_fill(settings.fill, SLURM.settable)
+    pieces = list(replace(SLURM, running_at=now).parse(Path(settings.jobs), fill))
+    jobs = [row for piece in pieces for row in piece.batch.select(_READ).to_pylist()]
+    found, counts = _judged(jobs, settings, now)
     stored = read_table(store, RUNNING_ISSUES).to_pylist()
     rows = advanced(stored, found, now)
     failures = _hooks(rows, settings, now)
-    sources = sorted({row["source"] for row in (*stored, *rows)})
-    changes = [
-        store.replace(
-            RUNNING_ISSUES,
-            source,
-            rows_table(RUNNING_ISSUES, [row for row in rows if row["source"] == source]).to_batches(),
-        )
-        for source in sources
-    ]
+    changes = []
+    for source in sorted({row["source"] for row in (*stored, *rows)}):
+        mine = rows_table(RUNNING_ISSUES, [row for row in rows if row["source"] == source])
+        changes.append(store.replace(RUNNING_ISSUES, source, mine.to_batches()))
     if changes:
         store.publish(changes)
         tidy(store)
-    warned = [row for row in rows if row["warned_at"] == now]
-    counts = {
-        "jobs with samples": seen_jobs,
-        "series refused": n_refused,
-        "warnings": len(warned),
-        "hooks run": sum(row.get("hook_at") == now for row in rows),
-        "hooks failed": len(failures),
-    }
+    counts["warnings"] = sum(row["warned_at"] == now for row in rows)
+    counts["hooks run"] = sum(row["hook_at"] == now for row in rows)
+    counts["hooks failed"] = len(failures)
     report = RunReport(
         *("running", f"{now:%Y-%m-%dT%H:%M:%SZ}", len(jobs), len(found.found), time.perf_counter() - began),
         rows_are="running jobs",
         rows_become="findings",
-        dropped=refused,
+        dropped=dict(Counter(reject.reason for piece in pieces for reject in piece.rejects)),
         counts={name: count for name, count in counts.items() if count},
         notes=tuple(failures),
     )
-    return report, warned
+    return report, [row for row in rows if row["warned_at"] is not None and row["ended_at"] is None]
 
 
-def running_jobs(settings: RunningSettings, now: datetime) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the records of running jobs in the scheduler's list, and refused rows by reason."""
-    fill = parse_fill(settings.fill, SLURM.settable)
-    pieces = list(replace(SLURM, running_at=now).parse(Path(settings.jobs), fill))
-    table = pa.Table.from_batches([piece.batch for piece in pieces], PUT_SCHEMA)
-    names = [*_FACTS, "requested_memory_b", "nodes"]
-    return table.select(names).to_pylist(), dict(
-        Counter(reject.reason for piece in pieces for reject in piece.rejects)
-    )
-
-
-def _judged(
-    jobs: Sequence[Mapping[str, Any]], settings: RunningSettings, now: datetime
-) -> tuple[Look, int, int]:
+def _judged(jobs: Sequence[Row], settings: RunningSettings, now: datetime) -> tuple[Look, dict[str, int]]:
     rows, n_refused = _series(settings)
     by_key = {(job["source"], job["job_id"]): job for job in jobs}
     latest = pc.max(rows.column("end_time")).as_py()
     if by_key and (latest is None or now - latest > _STALE):
-        raise InputError(
-            f"the newest sample of running jobs is of {latest or 'no time'}; check what writes "
-            f"{', '.join(settings.series)}"
-        )
-    found: dict[tuple[str, str, str], Row] = {}
-    cleared: set[tuple[str, str, str]] = set()
-    seen: set[tuple[str, str]] = set()
-    for key, samples in _samples(rows, by_key, latest):
-        seen.add(key)
+        files = ", ".join(settings.series)
+        raise InputError(f"{files}: newest sample {latest or 'missing'}; check what writes them")
+    found, cleared, n_seen = {}, set(), 0
+    for job, samples in _samples(rows, by_key, latest):
+        n_seen += 1
         for name, rule in RULES.items():
-            answer = rule(samples)
-            if answer is None:
-                continue
-            if not answer.flagged:
-                cleared.add((*key, name))
-                continue
-            facts = {each: by_key[key][each] for each in _FACTS[:-1]}
-            of_rule = {"value": answer.value, "threshold": answer.threshold, "unit": answer.unit}
-            found[(*key, name)] = {**facts, "rule": name, **of_rule, "finding": answer.text}
-    return Look(found, cleared, {key: _limit(job) for key, job in by_key.items()}), len(seen), n_refused
+            answer, key = rule(samples), (job["source"], job["job_id"], name)
+            if answer is not None and answer.flagged:
+                of_rule = {"rule": name, "value": answer.value, "threshold": answer.threshold}
+                facts = {each: job[each] for each in _CARRIED}
+                found[key] = {**facts, **of_rule, "unit": answer.unit, "finding": answer.text}
+            elif answer is not None:
+                cleared.add(key)
+    limits = {key: _limit(job) for key, job in by_key.items()}
+    return Look(found, cleared, limits), {"jobs with samples": n_seen, "series refused": n_refused}
 
 
-def _limit(job: Mapping[str, Any]) -> datetime | None:
+def _limit(job: Row) -> datetime | None:
     start, length = job["start_time"], job["requested_wall_s"]
     return None if start is None or length is None else start + timedelta(seconds=length)
 
@@ -133,39 +108,38 @@ def _series(settings: RunningSettings) -> tuple[pa.Table, int]:
     """Return the rows of the metrics of rules, and the number of refused series."""
     paths = [Path(name) for pattern in settings.series for name in sorted(glob.glob(pattern))]
     if not paths:
-        raise InputError(f"no file is called {', '.join(settings.series)} (issues.running.series)")
-    reader = LongSeries() if settings.map is None else LongSeries().mapped(settings.map)
-    pieces = [piece for path in paths for piece in reader.only(METRICS).parse(path, {})]
-    damaged = [reject for piece in pieces for reject in piece.rejects if reject.reason == "damaged file"]
-    if damaged:
-        raise InputError(damaged[0].detail)
+        raise InputError(f"no file is called {', '.join(settings.series)}; set issues.running.series")
+    reader = (LongSeries() if settings.map is None else LongSeries().mapped(settings.map)).only(METRICS)
+    pieces = [piece for path in paths for piece in reader.parse(path, {})]
+    rejects = [reject for piece in pieces for reject in piece.rejects]
+    for reject in rejects:
+        if reject.reason == DAMAGED:
+            raise InputError(reject.detail)
     batches = [piece.batch for piece in pieces if piece.batch.num_rows]
-    return pa.Table.from_batches(batches, given_schema(SERIES)), sum(len(piece.rejects) for piece in pieces)
+    return pa.Table.from_batches(batches, given_schema(SERIES)), len(rejects)
 
 
 def _samples(
-    rows: pa.Table, jobs: Mapping[tuple[str, str], Mapping[str, Any]], latest: datetime
-) -> Iterator[tuple[tuple[str, str], Running]]:
+    rows: pa.Table, jobs: Mapping[tuple[str, str], Row], latest: datetime
+) -> Iterator[tuple[Row, Running]]:
     for piece in assembled(rows, METRICS, MOST):
         block = Block(*piece)
         for number, row in enumerate(block.jobs.to_pylist()):
-            key = (row["source"], row["job_id"])
-            job = jobs.get(key)
+            job = jobs.get((row["source"], row["job_id"]))
             if job is not None and job["start_time"] is not None:
-                yield key, _running(block, number, job, latest)
+                yield job, _running(block, number, job, latest)
 
 
-def _running(block: Block, number: int, job: Mapping[str, Any], latest: datetime) -> Running:
+def _running(block: Block, number: int, job: Row, latest: datetime) -> Running:
     step = float(block.step_s[number])
     first = float(block.start_time[number].astype(np.int64)) / 1e6 - job["start_time"].timestamp()
-    memory = job["requested_memory_b"]
     return Running(
         (latest - job["start_time"]).total_seconds(),
         first + step * np.arange(block.n_samples),
         step,
         {name: values[number, : len(block.units[name][number])] for name, values in block.values.items()},
         {name: units[number] for name, units in block.units.items()},
-        float("nan") if memory is None else float(memory),
+        float(job["requested_memory_b"] or "nan"),
         job["nodes"] or 0,
     )
 
@@ -173,12 +147,11 @@ def _running(block: Block, number: int, job: Mapping[str, Any], latest: datetime
 def _hooks(rows: Sequence[Row], settings: RunningSettings, now: datetime) -> list[str]:
     """Call the hook for the findings that are due, note it in their rows, and return the failures."""
     failures = []
-    due = due_for_hook(rows, now, timedelta(minutes=settings.hook_after_minutes)) if settings.hook else []
-    for row in due:
-        error = _call(settings, row)
-        row.update(hook_at=now, hook_error=error)
-        if error is not None:
-            failures.append(f"hook for job {visible(row['job_id'])}, {row['rule']}: {error}")
+    after = timedelta(minutes=settings.hook_after_minutes)
+    for row in due_for_hook(rows, now, after) if settings.hook else ():
+        row.update(hook_at=now, hook_error=_call(settings, row))
+        if row["hook_error"] is not None:
+            failures.append(f"hook for job {visible(row['job_id'])}, {row['rule']}: {row['hook_error']}")
     return failures
 
 
@@ -189,10 +162,12 @@ def _call(settings: RunningSettings, row: Row) -> str | None:
     places = {"{job_id}": row["job_id"], "{rule}": row["rule"]}
     command = [places.get(word, word) for word in settings.hook]
     try:
-        done = subprocess.run(  # noqa: S603  a list of arguments of the settings, no shell
+        # a list of arguments of the settings, no shell
+        done = subprocess.run(  # noqa: S603
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             timeout=settings.hook_timeout_s,
             check=False,
         )

@@ -10,6 +10,7 @@ Key = tuple[str, str, str]
 
 _KEPT = timedelta(days=7)  # after the end, so that people can look
 _LOOKS = 2  # in a row before anybody is warned
+_NEW: Row = {"n_looks": 0, "warned_at": None, "hook_at": None, "hook_error": None}
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,20 @@ def advanced(rows: Iterable[Row], look: Look, now: datetime) -> list[Row]:
         elif row["warned_at"] is not None and now - (row["ended_at"] or now) <= _KEPT:
             after.append({**row, "ended_at": row["ended_at"] or now, "n_looks": 0})
     for key, row in look.found.items():
-        old = before.get(key, {"n_looks": 0, "first_seen": now, "warned_at": None, "hook_at": None})
+        old = before.get(key, _NEW | {"first_seen": now})
         n_looks, warned, end = old["n_looks"] + 1, old["warned_at"], look.running[key[:2]]
-        late = end is not None and end - now < timedelta(minutes=30)
-        if warned is None and n_looks >= _LOOKS and not late:
+        if warned is None and n_looks >= _LOOKS and (end is None or end - now >= timedelta(minutes=30)):
             warned = now
-        kept = {name: old.get(name) for name in ("first_seen", "hook_at", "hook_error")}
-        after.append({**row, **kept, "last_seen": now, "n_looks": n_looks, "warned_at": warned})
+        kept = {name: old[name] for name in ("first_seen", "hook_at", "hook_error")}
+        of_look = {"last_seen": now, "n_looks": n_looks, "warned_at": warned, "ended_at": None}
+        after.append({**row, **kept, **of_look})
     return sorted(after, key=_key)
 
 
 def due_for_hook(rows: Iterable[Row], now: datetime, after: timedelta) -> list[Row]:
     """Return the rows whose warning is ``after`` old, still flagged and without a call of the hook."""
-    return [
-        row
-        for row in rows
-        if row["warned_at"] is not None
-        and row["last_seen"] == now
-        and row.get("hook_at") is None
-        and now - row["warned_at"] >= after
-        and row["warned_at"] < now
-    ]
+    waiting = (row for row in rows if row["last_seen"] == now and row["hook_at"] is None)
+    return [row for row in waiting if row["warned_at"] is not None and now - row["warned_at"] >= after]
 
 
 def _key(row: Mapping[str, Any]) -> Key:
