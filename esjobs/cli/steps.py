@@ -37,7 +37,11 @@ if TYPE_CHECKING:
     "--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Value for records without this field."
 )
 @click.option(
-    "--map", "mapping", type=click.Path(path_type=Path), metavar="FILE", help="Columns and metrics of series."
+    "--map",
+    "mapping",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Columns and metrics of series; or dcgm, jobstats.",
 )
 @dry_run_option
 @click.option("--undo", metavar="LOAD", help="Undo this load instead (list: esjobs show loads).")
