@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 _COMMON = 0.8
 _SEGMENTS, _BAND = 50, 5
 # Of weights: neighbours, jobs that are predicted, at most and at least, and the least part of the variance
-_NEAREST, _ASKED, _LEAST_ASKED, _LEAST_R2 = 5, 200, 20, 0.1
+_NEAREST, _TRIED, _LEAST_TRIED, _LEAST_R2 = 5, 200, 20, 0.1
 _FACTS = (
     *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
     *("end_time", "node_h", "core_h", "nodes", "variant", "day", "fingerprint", *PREDICTED_NAMES),
@@ -116,7 +116,7 @@ class KnowledgeBase:
 
         Predicted is each job of the limiting half from its five nearest ones of other users, for a user's
         habits tell of the user; the better of both scores counts, and less than a tenth is dropped. All equal
-        where no metric predicts or too few jobs can be asked.
+        where no metric predicts or too few jobs can be tried.
         """
         found = np.array([self._r2(shapes[:, :, [number]]) for number in range(shapes.shape[2])])
         found[~(found >= _LEAST_R2)] = 0.0
@@ -127,16 +127,16 @@ class KnowledgeBase:
         best = 0.0
         for scores in self.scores.values():
             usable = self.limiting & ~np.isnan(scores)
-            asked = np.flatnonzero(usable)
+            tried = np.flatnonzero(usable)
             pairs = []
-            for index in asked[:: max(1, len(asked) // _ASKED)].tolist():
+            for index in tried[:: max(1, len(tried) // _TRIED)].tolist():
                 others = self.comparable_to(index)
                 others = others[usable[others] & (self.users[others] != self.users[index])]
                 if len(others) >= _NEAREST:
                     near = series.nearest(shapes[index], _NEAREST, others)
                     pairs.append((scores[index], scores[near.places].mean()))
             truth, predicted = np.array(pairs).reshape(-1, 2).T
-            if len(truth) >= _LEAST_ASKED and truth.var() > 0:
+            if len(truth) >= _LEAST_TRIED and truth.var() > 0:
                 best = max(best, 1 - float(np.square(truth - predicted).mean() / truth.var()))
         return best
 
