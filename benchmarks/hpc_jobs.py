@@ -10,6 +10,7 @@ takes a day at a time.
 import argparse
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,34 @@ def made_jobs(number: int, seed: int) -> pa.Table:
     return pa.table(columns)
 
 
+_RUNNING = 2000
+_METRICS = ("cpu_load", "gpu_load", "mem_used_b", "swap_used_b", *(f"x_{number}" for number in range(16)))
+
+
+def running_step(folder: Path, seed: int) -> list[str]:
+    """Write the list and the samples of running jobs: 20 metrics, two hours at 30 s; return the command."""
+    rng = np.random.default_rng(seed)
+    now = int(time.time())
+    start = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now - 7200))
+    head = "JobID|Cluster|Partition|User|State|Start|End|Timelimit|ReqTRES|NNodes"
+    rows = [f"{job}|alpha|gpu|u|RUNNING|{start}|Unknown|1-00:00:00|mem=64G|2" for job in range(_RUNNING)]
+    (folder / "running.txt").write_text("\n".join([head, *rows, ""]))
+    n = 240
+    jobs, metrics, times = np.indices((_RUNNING, len(_METRICS), n), np.int32).reshape(3, -1)
+    samples = {
+        "job_id": pa.DictionaryArray.from_arrays(jobs, pa.array(map(str, range(_RUNNING)))),
+        "metric": pa.DictionaryArray.from_arrays(metrics, pa.array(_METRICS)),
+        "time": now - 30.0 * (n - 1 - times),
+        "value": rng.random(len(times)),
+        "unit": pa.repeat("n1", len(times)),
+    }
+    pq.write_table(pa.table(samples), folder / "samples.parquet")
+    (folder / "map.toml").write_text('source = "alpha"\n')
+    files = f"jobs='{folder}/running.txt', series=['{folder}/samples.parquet'], map='{folder}/map.toml'"
+    (folder / "esjobs.toml").write_text(f"[issues]\nrunning = {{every='5m', {files.replace('=', ' = ')}}}\n")
+    return ["--config", f"{folder}/esjobs.toml", "detect", "--running"]
+
+
 def page(number: int, seed: int) -> str:
     """Run the steps, and return their costs as a page."""
     rows = []
@@ -92,13 +121,17 @@ def page(number: int, seed: int) -> str:
             million = spent.cpu_s * 1e6 / number
             memory = f"{spent.peak_b / 1e6:,.0f}"
             rows.append(f"| {name} | {spent.cpu_s:.1f} | {spent.wall_s:.1f} | {memory} | {million:.0f} |")
+        spent = run([sys.executable, "-m", "esjobs", "--store", store, *running_step(Path(folder), seed)])
+        memory = f"{spent.peak_b / 1e6:,.0f}"
+        rows.append(f"| a look at running jobs | {spent.cpu_s:.1f} | {spent.wall_s:.1f} | {memory} | |")
     about = ", ".join(f"{name} {value}" for name, value in describe().items())
     return "\n".join(
         [
             "# Jobs of an HPC centre",
             "",
             f"{number:,} jobs of {_DAYS} days with {len(_COUNTERS)} counters, no time series, in an embedded "
-            f"store. The last column is scaled. The machine was shared: load {load()[0]:.1f}. {about}.",
+            f"store. The last column is scaled. A look: {_RUNNING:,} running jobs, {len(_METRICS)} metrics "
+            f"of 240 samples. The machine was shared: load {load()[0]:.1f}. {about}.",
             "",
             "| step | processor, s | wall, s | largest memory, MB | processor s per million jobs |",
             "|---|---|---|---|---|",

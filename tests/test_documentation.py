@@ -40,16 +40,16 @@ BUDGET = {
     "docs/real_run.md": 600,
     "docs/rules.md": 1100,
     "docs/scores.md": 1600,
-    "docs/settings.md": 2280,
+    "docs/settings.md": 2400,
     "docs/similar.md": 1200,
     "docs/site-admin.md": 1500,
     "docs/sources.md": 1420,
-    "docs/tables.md": 10_500,
+    "docs/tables.md": 10_700,
     "docs/talp.md": 1300,
     "docs/web.md": 380,
 }
 """Words of each page, and of the decisions together."""
-MOST_WORDS = 55_100
+MOST_WORDS = 55_500
 SLACK = 1.05
 
 

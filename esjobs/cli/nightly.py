@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -10,8 +10,17 @@ from esjobs.api.factory import embedded_file
 from esjobs.api.session import Session
 from esjobs.cli.rlimits import require_open_files
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import BooksError, ClockError, EsjobsError, InputError, SchemaError, StoreBusyError
+from esjobs.core.errors import (
+    BooksError,
+    ClockError,
+    EsjobsError,
+    InputError,
+    NoResultError,
+    SchemaError,
+    StoreBusyError,
+)
 from esjobs.entry import open as open_session
+from esjobs.issues.settings import DetectSettings
 from esjobs.pop.settings import TalpSettings
 from esjobs.settings import Settings
 from esjobs.today.settings import TodaySettings
@@ -23,6 +32,7 @@ from scheduler.files import lacking
 from scheduler.ledger import Ledger, Row
 from scheduler.metrics import Metrics
 from scheduler.nights import Nights
+from scheduler.notifications.job_issues import running_job
 from scheduler.pending_failure import PendingFailure, forget, note, noted
 from scheduler.retry_policy import REAL_TIME, RetryPolicy
 from scheduler.service import PeriodicTask, Service, TriggerResult, serve
@@ -176,7 +186,27 @@ def serve_nights(settings: Settings) -> None:
 
 def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     """Return the periodic tasks between nights, of those that are configured."""
-    return [*_gathering(settings, metrics), *_watching(settings, metrics)]
+    return [*_gathering(settings, metrics), *_watching(settings, metrics), *_running(settings, metrics)]
+
+
+def _running(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:
+    chosen = settings.section(DetectSettings).running
+    if chosen is None:
+        return
+
+    def look() -> None:
+        with open_session(settings=settings, create=True) as session:
+            report, warned = session.issues.look_at_running()
+            _log.info("%s", report.headline)
+            for note in report.notes:
+                _log.warning("%s", note)
+            if warned:
+                # each is sent once; before the first night the support finds them in the table
+                with suppress(NoResultError):
+                    session.nights.notifications.send(alerts=[running_job(row) for row in warned])
+
+    every = timedelta(minutes=int(chosen.every.removesuffix("m")))
+    yield PeriodicTask("running", every, look, system_clock, metrics)
 
 
 def _watching(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
     "--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Value for records without this field."
 )
 @click.option(
-    "--map", "mapping", type=click.Path(path_type=Path), metavar="FILE", help="Columns and metrics of series."
+    "--map",
+    "mapping",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Columns and metrics of series; or dcgm, jobstats.",
 )
 @dry_run_option
 @click.option("--undo", metavar="LOAD", help="Undo this load instead (list: esjobs show loads).")
@@ -166,12 +170,15 @@ def decompose(session: "Session", window: str | None) -> "RunReport":
 @click.command()
 @window_option
 @rebuild_option
+@click.option("--running", is_flag=True, help="Look at running jobs instead, without a mail.")
 @step()
-def detect(session: "Session", window: str | None, rebuild: bool) -> "RunReport":
+def detect(session: "Session", window: str | None, rebuild: bool, running: bool) -> "RunReport":
     """Find issues in jobs, from time series, footprints and records.
 
     Only days whose jobs, series or rules changed are computed. Results: esjobs show issues.
     """
+    if running:
+        return session.issues.look_at_running()[0]
     return session.issues.detect(window, rebuild=rebuild)
 
 

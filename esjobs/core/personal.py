@@ -45,7 +45,9 @@ KEPT = frozenset(
             "benchmark core_class task_type only_type"
         ),
         # of what was measured
-        *columns("metric scope detector variant reason issues_variant score_cpu_reason score_mem_reason"),
+        *columns(
+            "metric scope detector rule variant reason issues_variant score_cpu_reason score_mem_reason"
+        ),
         *columns(
             "score_mpi_reason score_io_reason score_gpu_reason score_gpumem_reason cpu_efficiency_reason"
         ),

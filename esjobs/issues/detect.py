@@ -33,11 +33,12 @@ from esjobs.issues.series_jobs import jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
-from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES, TABLES
+from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Change, Hide, JobStore
 
 Progress = Callable[[str, int, int], None]
+_BY_DAY = (ISSUES, MEASURES, FOOTPRINTS, ISSUE_DAYS)
 _COUNTED = ("n_jobs", "n_with_series", "n_without_record", "n_eligible", "n_resampled")
 
 
@@ -98,7 +99,7 @@ def detect(
 
 def _emptied(days: Iterable[date]) -> list[Change]:
     """Return the changes that hide all rows of days whose jobs are gone."""
-    return [Hide(table, str(day)) for day in days for table in TABLES]
+    return [Hide(table, str(day)) for day in days for table in _BY_DAY]
 
 
 def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[date, str]:
@@ -120,7 +121,7 @@ def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[d
         beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
         parts = {
             "by": judging.digest,
-            "layouts": [table.layout for table in TABLES],
+            "layouts": [table.layout for table in _BY_DAY],
             "jobs": [prints.get(each, "") for each in (beside if day in series else [day])],
             "series": [sorted(series.get(each, []), key=str) for each in beside],
         }

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from esjobs.core.arguments import Names, WindowLike, listed, paths, window_of
+from esjobs.core.errors import UsageError
 from esjobs.core.report import RunReport
 from esjobs.records.answer import Answer
 from esjobs.records.context import Facade
@@ -29,6 +31,20 @@ class Issues(Facade):
         judging = in_force(context.settings)
         days = stored_days(context.store) if window is None else context.days(window)
         return detect(context.store, judging, days, rebuild=rebuild, progress=context.progress)
+
+    @writes
+    def look_at_running(self) -> tuple[RunReport, list[dict[str, Any]]]:
+        """Judge running jobs: :func:`~esjobs.issues.running.look.look`. Raises :class:`UsageError` without
+        the section ``[issues.running]``.
+        """
+        from esjobs.issues.running.look import look
+        from esjobs.issues.settings import DetectSettings
+
+        context = self._context
+        settings = context.settings.section(DetectSettings).running
+        if settings is None:
+            raise UsageError("looks at running jobs need files; set [issues.running] (docs/settings.md)")
+        return look(context.store, settings, context.clock())
 
     def replay(self, files: str | Path | Sequence[str | Path], window: WindowLike = None) -> Answer:
         """Compare rule files with the rules in force; writes nothing.

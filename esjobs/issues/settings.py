@@ -10,6 +10,29 @@ from esjobs.core.setting_types import Count, no_flag
 Severity = Literal["info", "minor", "major", "critical"]
 
 
+class RunningSettings(BaseModel):
+    """Running jobs, which ``esjobs serve`` looks at."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    every: Literal["5m", "10m", "15m", "30m"]
+    """Interval of the looks."""
+    jobs: str
+    """``sacct --parsable2 --state=RUNNING`` of now: a file that is written before each look."""
+    fill: tuple[str, ...] = ()
+    """``FIELD=VALUE`` of this file, such as ``timezone=Europe/Berlin``."""
+    series: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Files, or patterns, with samples of the last hours, in the format ``series``."""
+    map: Path | None = None
+    """Their map."""
+    hook: tuple[str, ...] = ()
+    """Command after a warning, a list of words; ``{job_id}`` and ``{rule}`` are replaced."""
+    hook_after_minutes: Count = 60
+    """Time from the warning to the command."""
+    hook_timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=600)] = 10.0
+    """Time that the command may take."""
+
+
 class DetectSettings(BaseModel):
     """Rules of issues, and notification of users and projects."""
 
@@ -25,3 +48,5 @@ class DetectSettings(BaseModel):
     """Notify of users and projects with issues of at least this severity."""
     quiet_days: Count = 14
     """Re-notify after this number of days without such an issue."""
+    running: RunningSettings | None = None
+    """Looks at running jobs; without it none."""

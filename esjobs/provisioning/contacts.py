@@ -1,7 +1,7 @@
 """Contacts of users and projects, and their effect."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.provisioning.matching import Change, Effect, effect
 from esjobs.provisioning.overall import Overall, overall, shared_errors
+from esjobs.provisioning.placebos import Scored, placebo_effects
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.schema.provisioning import CONTACTS
 from esjobs.schema.provisioning_names import CONTACTED
@@ -24,6 +25,8 @@ DAYS = 28
 LEAST_JOBS = 5
 """Scored jobs required in each window."""
 _LONGEST_TEXT = 4000
+_MOST_MONTHS = 13  # with the one before the contact
+_Month = dict[str, dict[str, Any]]
 Rank = Callable[..., Any]
 """``rank(store, by, score, window=, top=)`` of the scores, with the ranked names as ``rows``."""
 
@@ -34,6 +37,7 @@ EFFECTS_SCHEMA = pa.schema(
         *(("change", pa.float64()), ("expected", pa.float64()), ("effect", pa.float64())),
         *(("effect_low", pa.float64()), ("effect_high", pa.float64()), ("n_matched", pa.int64())),
         *(("verdict", pa.string()), ("acknowledged_on", pa.date32()), ("contact", pa.string())),
+        ("remark", pa.string()),
     ]
 )
 
@@ -90,9 +94,11 @@ def effects(
     """Return the effect of each contact against a control group, and the overall effect.
 
     Scores are means over jobs weighted by node-hours, of ``days`` days before the contact and after it.
-    Controls: same kind, not contacted within these days, at least 5 scored jobs in both. ``verdict``:
-    improved, worse, no change seen, not comparable (score outside those of the group), too few others, or too
-    few jobs. Overall is None below three comparable contacts.
+    Compared are the same ranks of up to a year before (:mod:`esjobs.provisioning.placebos`); with a shorter
+    history names of the same kind that were not contacted within these days, with at least 5 scored jobs in
+    both. ``verdict``: improved, worse, no change seen, too little history (score outside those of the group),
+    too few comparable jobs, or too few jobs. ``remark``: beyond the group. Overall is None below three
+    comparable contacts. Cost: up to 14 rankings per day of contacts.
 
     Raises :class:`NoResultError` without contacts, :class:`UsageError` for an unknown score or ``days`` below
     1.
@@ -126,7 +132,48 @@ def _effects(
     days: int,
 ) -> list[tuple[dict[str, Any], Effect | None]]:
     chosen.sort(key=lambda row: (row["contacted_on"], row["contact"]))
-    return [_effect(store, rank, each, contacts, score, days) for each in chosen]
+    span = timedelta(days=days)
+    found: dict[tuple[str, date], dict[str, Effect]] = {}
+    months: dict[tuple[str, date], list[_Month]] = {}
+    for row in chosen:
+        kind, on = _kind(row), row["contacted_on"]
+        if (kind, on) not in months:
+            months[kind, on] = list(_months(store, rank, kind, score, on, span))[::-1]
+            found[kind, on] = _placebo_effects(months[kind, on], kind, on, span, contacts)
+    return [
+        _effect(row, months[key], found[key].get(row[key[0]]), contacts, score, span)
+        for row in chosen
+        for key in [(_kind(row), row["contacted_on"])]
+    ]
+
+
+def _months(
+    store: JobStore, rank: Rank, kind: str, score: str, on: date, span: timedelta
+) -> Iterator[_Month]:
+    """Yield the ranked names after a contact, before it, and of earlier spans until one has none."""
+    day = timedelta(days=1)
+    yield _scores(store, rank, kind, score, Window.of_days(on + day, on + span))
+    for back in range(_MOST_MONTHS):
+        end = on - back * span
+        found = _scores(store, rank, kind, score, Window.of_days(end - span, end - day))
+        if back and not found:
+            return
+        yield found
+
+
+def _placebo_effects(
+    months: Sequence[_Month], kind: str, on: date, span: timedelta, contacts: Sequence[Mapping[str, Any]]
+) -> dict[str, Effect]:
+    touched = []
+    for back in range(len(months) - 2, -1, -1):
+        # days of the month and the next one
+        first, last = on - (back + 1) * span, on - (back - 1) * span
+        touched.append({row[kind] for row in contacts if first <= row["contacted_on"] <= last} - {None})
+    scored = [
+        {name: Scored(row["score"], row["n_scored"]) for name, row in month.items()} for month in months
+    ]
+    names = {row[kind] for row in contacts if row["contacted_on"] == on} - {None}
+    return placebo_effects(scored, names, touched)
 
 
 def _table(pairs: Sequence[tuple[dict[str, Any], Effect | None]]) -> pa.Table:
@@ -138,18 +185,16 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 
 def _effect(
-    store: JobStore,
-    rank: Rank,
     contact: Mapping[str, Any],
+    months: Sequence[_Month],
+    placebo: Effect | None,
     contacts: list[dict[str, Any]],
     score: str,
-    days: int,
+    span: timedelta,
 ) -> tuple[dict[str, Any], Effect | None]:
     kind = _kind(contact)
     name, on = contact[kind], contact["contacted_on"]
-    span = timedelta(days=days)
-    before = _scores(store, rank, kind, score, Window.of_days(on - span, on - timedelta(days=1)))
-    after = _scores(store, rank, kind, score, Window.of_days(on + timedelta(days=1), on + span))
+    before, after = months[-2:]
     changes = {
         each: Change(each, before[each]["score"], after[each]["score"], _hours(before[each], after[each]))
         for each in before
@@ -167,7 +212,8 @@ def _effect(
     touched = {each[kind] for each in contacts if abs(each["contacted_on"] - on) <= span}
     mine = changes[name]
     row |= {"before": mine.before, "after": mine.after, "change": mine.after - mine.before}
-    found = effect(mine, [each for each in changes.values() if each.name not in touched])
+    matched = effect(mine, [each for each in changes.values() if each.name not in touched])
+    found = placebo or matched
     if found is None:
         return {**row, "verdict": "too few comparable jobs"}, None
     row |= {
@@ -177,6 +223,7 @@ def _effect(
         "effect_high": found.high,
         "n_matched": found.n_matched,
         "verdict": found.verdict(high_is_good=score in BEST_IS_HIGH),
+        "remark": "beyond the group" if matched is None or matched.extrapolated else None,
     }
     return row, found
 

@@ -43,9 +43,9 @@ class Effect:
     common: Mapping[str, float] = field(default_factory=dict)
 
     def verdict(self, *, high_is_good: bool) -> str:
-        """Return ``improved``, ``worse``, ``no change seen`` or ``not comparable``."""
+        """Return ``improved``, ``worse``, ``no change seen`` or ``too little history``."""
         if self.extrapolated:
-            return "not comparable"
+            return "too little history"
         return verdict_of(self.low, self.high, high_is_good=high_is_good)
 
 

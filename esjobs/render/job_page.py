@@ -21,7 +21,7 @@ from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
-from esjobs.render.text.job import found, plot_title, record_lines, score_lines
+from esjobs.render.text.job import figure, form_of, found, plot_title, record_lines, score_lines
 
 # Of a plot, in units of its box
 _WIDTH, _BOTTOM, _TOP = 480, 96, 14
@@ -77,10 +77,10 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
         yield PlainTable("Record", list(record_lines(story)))
     if story.footprints:
         rows = [
-            [f"{visible(row['metric'])} ({row['scope']})", *(formatted(row[name]) for name in _FIGURES)]
+            [f"{visible(row['metric'])} ({row['scope']})", *(figure(row, name) for name in _FIGURES)]
             for row in story.footprints
         ]
-        about = "Figures over all samples of all units, in base units; ? is unknown or has no meaning."
+        about = "Figures over all samples of all units; ? is unknown or has no meaning."
         yield PlainTable("Footprint", rows, ("metric", *_FIGURES), about)
     if story.measures:
         measured = [
@@ -113,7 +113,7 @@ def _drawing(story: JobStory, plot: Plot) -> Drawing:
         _WIDTH,
         _BOTTOM + _TICKS + _TRACK * len(tracks),
         _BOTTOM,
-        formatted(plot.largest, _form(plot)),
+        formatted(plot.largest, form_of(plot.metric)),
         f"{plot.start:%Y-%m-%d %H:%M}",
         f"{plot.end:%Y-%m-%d %H:%M}",
         list(_bands(plot, top)) if plot.n_units > 1 else [],
@@ -153,10 +153,6 @@ def _together(spans: Sequence[Span]) -> list[Span]:
         elif span.x + span.width > last.x + last.width:
             found[-1] = Span(last.x, round(span.x + span.width - last.x, 1))
     return found
-
-
-def _form(plot: Plot) -> str:
-    return {"B": "bytes", "B/s": "rate"}.get(plot.measure, "number")
 
 
 def _points(values: npt.NDArray[np.float64], top: float) -> list[tuple[float, float] | None]:

@@ -187,5 +187,35 @@ ISSUE_DAYS = Table(
     order=columns("-day"),
 )
 
-TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, ISSUE_DAYS)
+RUNNING_ISSUES = Table(
+    "running_issues",
+    "findings in jobs that run, by job and rule; a week after their end they leave",
+    "source",
+    (
+        _SOURCE,
+        _JOB,
+        column("queue", "keyword", "queue"),
+        column("user", "keyword", "user"),
+        column("project", "keyword", "project"),
+        column("start_time", "time", "start of the job", "UTC"),
+        column("rule", "keyword", "rule"),
+        column("value", "number", "value found"),
+        column("threshold", "number", "its limit"),
+        column("unit", "keyword", "node or device"),
+        column("finding", "text", "sentence"),
+        column("first_seen", "time", "first look", "UTC"),
+        column("last_seen", "time", "last look", "UTC"),
+        column("n_looks", "integer", "looks in a row; 0: over"),
+        column("warned_at", "time", "warning; null: none yet", "UTC"),
+        column("hook_at", "time", "call of the hook", "UTC"),
+        column("hook_error", "text", "reason of its failure"),
+        column("ended_at", "time", "end of finding or job", "UTC"),
+    ),
+    time="last_seen",
+    made_by="detect",
+    shown=columns("source job_id user rule finding warned_at hook_at hook_error ended_at"),
+    order=columns("-last_seen source job_id rule"),
+)
+
+TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, ISSUE_DAYS, RUNNING_ISSUES)
 """Every table of this capability."""

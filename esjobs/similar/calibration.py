@@ -5,6 +5,7 @@ Regression, JASA 113 (2018), sections 2.2 and 5.2.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ Floats = npt.NDArray[np.float64]
 
 LEVELS = (0.68, 0.95)
 """Coverage of the errors."""
+LEAST = (350, 75)
+"""Residuals for each level: coverage scatters by sqrt(p (1 - p) / (n + 2)), 2.5 points with so many."""
 # Per cent: scores are not measured better
 _LEAST_SCALE = 0.1
 
@@ -37,11 +40,12 @@ class Calibration:
         return tuple(None if factor is None else min(100.0, factor * scale) for factor in self.factors)
 
 
-def calibrated(residuals: Floats, spreads: Floats) -> Calibration:
+def calibrated(residuals: Floats, spreads: Floats, fewest: Sequence[int] = LEAST) -> Calibration:
     """Calibrate errors on predictions of jobs with measured scores.
 
     The factor of a level is the ceil((n + 1) x level)-th smallest |residual| / (base + spread): it covers at
-    least that share of exchangeable new cases, whatever the distribution.
+    least that share of exchangeable new cases, whatever the distribution. Fewer residuals than
+    ``fewest`` give none.
 
     >>> calibrated(np.arange(1.0, 4.0), np.full(3, np.nan)).factors[1] is None
     True
@@ -53,4 +57,7 @@ def calibrated(residuals: Floats, spreads: Floats) -> Calibration:
     usual = float(several.mean()) if len(several) else 0.0
     ratios = np.sort(absolute / (base + np.where(np.isnan(spreads), usual, spreads)))
     ranks = [math.ceil((n + 1) * level) for level in LEVELS]
-    return Calibration(n, base, usual, tuple(float(ratios[k - 1]) if k <= n else None for k in ranks))
+    factors = (
+        float(ratios[k - 1]) if n >= max(k, least) else None for k, least in zip(ranks, fewest, strict=True)
+    )
+    return Calibration(n, base, usual, tuple(factors))

@@ -110,7 +110,7 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
     inside: list[list[bool]] = [[] for _ in LEVELS]
     for fold in np.unique(folds).tolist():
         mine = folds == fold
-        learned = calibrated(residuals[~mine], spreads[~mine])
+        learned = calibrated(residuals[~mine], spreads[~mine], (1, 1))
         for residual, spread in zip(residuals[mine].tolist(), spreads[mine].tolist(), strict=True):
             for listed, error in zip(inside, learned.errors(spread), strict=True):
                 if error is not None:

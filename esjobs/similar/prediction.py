@@ -18,7 +18,7 @@ from esjobs.publish.publication import finite, rows_table, tidy
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.similar.calibration import Calibration, calibrated
-from esjobs.similar.cross_validation import left_out, limits_of, near_each, spaced, without_limits
+from esjobs.similar.cross_validation import left_out, limits_of, near_each, spaced
 from esjobs.similar.knowledge import Floats, KnowledgeBase, Places, Row, knowledge_base, nodes_of, scored_jobs
 from esjobs.similar.neighbours import Limits, neighbours, predicted, shown_limit
 from esjobs.similar.prepared import LEAST_S, PreparedJob, node_class, prepared
@@ -119,7 +119,7 @@ def _ways(
         except NoResultError as error:
             unready[name] = str(error)
             continue
-        near = near_each(base, spaced(without_limits(base, name), _CALIBRATED), limits.farthest)
+        near = near_each(base, spaced(own, _CALIBRATED), limits.farthest)
         approach, how = settings.approach, settings.aggregation
         found = left_out(base, name, near, limits, approach, how, base.runs, static)
         ways[name] = Way(limits, calibrated(found.residuals, found.spreads[found.has_value]), len(own))
@@ -147,11 +147,11 @@ def _predict_job(
     if reason or job.values is None:
         dropped[reason] += len(target.names)
         return
-    base.scale.apply(job.values)
+    shape = base.shape(job.values)
     others = base.comparable(job.length_s, node_class(nodes_of(target.facts, job)))
     # a job of which one score was measured is no neighbour of itself
     others = others[others != base.places.get((job.source, job.job_id), -1)]
-    near = base.near(job.values, max(way.limits.farthest for way in ways.values()), others)
+    near = base.near(shape, max(way.limits.farthest for way in ways.values()), others)
     distances = np.full(len(base), np.inf)
     distances[near.places] = near.distances
     for name in target.names:
@@ -203,7 +203,7 @@ def _predicted_score(
         "distance_limit_a": shown_limit(way.limits.limit_a),
         "distance_limit_b": shown_limit(way.limits.limit_b),
         "variant": variants.pop() if len(variants) == 1 else "several",
-        "metrics": ",".join(base.metrics),
+        "metrics": ",".join(name for name, weight in base.weighed if weight),
         "n_known": way.n_measured,
         "n_errors": way.errors.n,
     }
@@ -251,6 +251,7 @@ def _report(
     began: float,
 ) -> RunReport:
     notes = [_said(name, way, settings) for name, way in ways.items()]
+    notes.append("weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in base.weighed))
     several = sum(row["variant"] == "several" for row in rows)
     if several:
         notes.append(f"{several:,} from neighbours with several definitions of the score (variant: several)")

@@ -1,8 +1,9 @@
 """Notices about users and projects whose jobs have issues, once per recurrence."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from esjobs.core.identity import content_id
 from esjobs.core.numbers import core_h, many
@@ -46,6 +47,16 @@ def job_issue(
     text = f"{shown}{more}.{recurs}{saved} Details: {command}"
     subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
     return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
+
+
+def running_job(row: Mapping[str, Any]) -> Notice:
+    """Return the warning about a running job; one per job and rule."""
+    source, job_id, rule = row["source"], row["job_id"], row["rule"]
+    identity = content_id({"kind": "running", "source": source, "job": job_id, "rule": rule}, 20)
+    of_user = f" of {visible(row['user'])}" if row["user"] else ""
+    subject = f"Running job {visible(job_id)}{of_user}: {rule}"
+    text = f"{visible(row['finding'])}. Details: esjobs show running_issues"
+    return Notice(identity, "job_issues", "warning", subject, text, row["warned_at"].date())
 
 
 def more_job_issues(n: int, day: date, least: str) -> Notice:

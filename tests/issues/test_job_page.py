@@ -11,8 +11,9 @@ import esjobs
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.issues.plots import sparkline, underline
 from esjobs.render.job_page import job_html
-from esjobs.render.text.job import page_lines
+from esjobs.render.text.job import figure, page_lines, record_lines
 from esjobs.render.text.jobs_beside import beside
+from esjobs.schema.issues import FOOTPRINTS
 from tests.issues.conftest import HOSTILE
 from tests.issues.made_jobs import START, put_records, record
 from tests.messages import raised
@@ -91,6 +92,18 @@ def test_times_of_several_issues_are_shaded_once(detected: esjobs.Session) -> No
     assert page.count('<g class="track') == 5
     apart = job_html(replace(story, issues=(row, more[0])))
     assert spans(apart) == [("0.0", "120.0"), ("240.0", "240.0")]
+
+
+def test_figures_have_the_units_that_people_write(detected: esjobs.Session) -> None:
+    story = detected.job("stops").content
+    mean = {"flops_s": 264e9, "clock_hz": 2.4e9, "power_w": 350.0, "mem_bw_b_s": 1.5e11, "ipc": 1.5}
+    shown = {metric: figure({"metric": metric, "mean": value}, "mean") for metric, value in mean.items()}
+    assert list(shown.values()) == ["264 GF/s", "2.4 GHz", "350 W", "150 GB/s", "1.5"]
+    row = dict.fromkeys(FOOTPRINTS.column_names) | {"metric": "power_w", "scope": "node", "total": 7.2e6}
+    with_power = replace(story, footprints=(row,))
+    assert ("energy", "2 kWh (power_w, while sampled)") in record_lines(with_power)
+    assert "2 kWh" in job_html(with_power)
+    assert not [name for name, _ in record_lines(story) if name == "energy"]
 
 
 def test_names_that_are_traps_are_shown_as_text(hostile: esjobs.Session) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.provisioning.matching import Change, effect
+from esjobs.provisioning.matching import Change, Effect, effect
+from esjobs.provisioning.placebos import Scored, placebo_effects
 from tests.contract.jobs import START, job, put
 from tests.messages import raised
 
@@ -64,12 +65,43 @@ def test_the_prediction_is_that_of_an_indicator() -> None:
     )
 
 
-def test_who_is_further_out_than_all_others_is_not_comparable() -> None:
+def test_who_is_further_out_than_all_others_needs_a_history() -> None:
     others = population(np.random.default_rng(1), 40)
     found = effect(Change("x", 0.05, 0.9, 20.0), others)
     assert found is not None
-    assert found.verdict(high_is_good=True) == "not comparable"
+    assert found.verdict(high_is_good=True) == "too little history"
     assert effect(Change("x", 0.7, 0.9, 20.0), others[:7]) is None
+
+
+def worst_of(rng: np.random.Generator, planted: float) -> dict[str, Effect]:
+    """Effects on the 8 worst of 60 names in a world of bad months and changing programs, everybody + 0.04."""
+    level, jobs = rng.uniform(0.35, 0.95, 60), np.maximum(5, rng.lognormal(3.5, 1, 60)).astype(int)
+    months = []
+    for _ in range(13):
+        level = np.where(rng.random(60) < 0.15, rng.uniform(0.35, 0.95, 60), level)
+        months.append(level * np.where(rng.random(60) < 0.15, 0.4, 1) + rng.normal(0, 0.45 / np.sqrt(jobs)))
+    picked = np.argsort(months[-2])[:8]
+    months[-1] += 0.04
+    months[-1][picked] += planted
+    scored = [{f"u{k}": Scored(float(month[k]), int(jobs[k])) for k in range(60)} for month in months]
+    return placebo_effects(scored, [f"u{k}" for k in picked.tolist()], [()] * 13)
+
+
+def test_the_worst_improve_by_chance_and_that_is_no_effect() -> None:
+    rng = np.random.default_rng(5)
+    found = [each for _ in range(100) for each in worst_of(rng, 0.0).values()]
+    assert len(found) > 750
+    assert sum(each.low > 0 for each in found) <= 0.03 * len(found)
+    assert sum(each.low <= 0 <= each.high for each in found) >= 0.94 * len(found)
+    assert np.mean([each.change for each in found]) > 0.1
+    planted = [each.low > 0 for _ in range(20) for each in worst_of(rng, 0.6).values()]
+    assert np.mean(planted) > 0.5
+
+
+def test_a_short_history_has_no_placebos() -> None:
+    month = {f"u{k}": Scored(0.5 + k / 100, 10) for k in range(30)}
+    assert placebo_effects([month] * 3, ["u0"], [()] * 3) == {}
+    assert placebo_effects([month] * 14, ["nobody"], [()] * 14) == {}
 
 
 def test_from_jobs_to_a_verdict(session: Session) -> None:

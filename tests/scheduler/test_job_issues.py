@@ -9,6 +9,7 @@ import pytest
 
 from esjobs import Settings
 from esjobs import open as open_session
+from scheduler.notifications.job_issues import running_job
 from tests.scheduler.notifications.servers import MailServer, mail_server
 from tests.scheduler.stage import FIRST, Hands, Stage, days
 
@@ -104,3 +105,14 @@ def test_support_is_told_once_per_recurrence_and_not_again_by_a_rerun(
     stage.trigger(nights[6] + timedelta(days=1))
     assert len(told(server, "alice")) == 2
     assert len(told(server, "bob")) == 1
+
+
+def test_a_running_job_is_mailed_at_once_and_once(stage: Stage, server: MailServer) -> None:
+    stage.live(FIRST)
+    now = stage.session._context.clock()
+    facts = {"source": "alpha", "job_id": "4711", "rule": "gpu-idle", "user": "carol", "finding": "idle"}
+    for _ in range(2):
+        stage.nights.notifications.send(alerts=[running_job({**facts, "warned_at": now})])
+    (mail,) = [mail for to, mail in server.taken if "4711" in text_of(mail)]
+    assert mail["To"] == SUPPORT
+    assert "carol" in text_of(mail)

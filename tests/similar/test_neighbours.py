@@ -108,7 +108,13 @@ def test_errors_cover_what_they_say(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("n", "known"),
-    [(0, (False, False)), (2, (False, False)), (3, (True, False)), (18, (True, False)), (19, (True, True))],
+    [
+        (0, (False, False)),
+        (74, (False, False)),
+        (75, (False, True)),
+        (349, (False, True)),
+        (350, (True, True)),
+    ],
 )
 def test_too_few_residuals_tell_no_error(n: int, known: tuple[bool, bool]) -> None:
     found = calibrated(np.ones(n), np.full(n, np.nan)).errors(1.0)

@@ -8,6 +8,8 @@ Placeholders contain names only, no attributes, calls or conversions, and an opt
 | (none), ``number`` | 0.832, 1,250 |
 | ``percent`` | 83 % |
 | ``bytes``, ``rate`` | 12.5 GB, 12.5 GB/s |
+| ``flops``, ``clock``, ``power`` | 264 GF/s, 2.4 GHz, 350 W |
+| ``energy`` | 1.2 kWh, of a number of joules |
 | ``hours`` | 12.5 h, of a number of hours |
 | ``time`` | 2.1 h, of a number of seconds |
 
@@ -18,6 +20,7 @@ import math
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from esjobs.core.numbers import amount, duration, percent
 from esjobs.core.text import visible
@@ -101,18 +104,25 @@ def formatted(value: object, form: str = "number") -> str:
     return str(value)
 
 
-def _bytes(value: float) -> str:
-    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+_PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+
+
+def _prefixed(unit: str, value: float) -> str:
+    for prefix, size in _PREFIXES:
         if abs(value) >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.3g} B"
+            return f"{value / size:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
 
 
 FORMS: Mapping[str, Callable[[float], str]] = {
     "number": amount,
     "percent": percent,
-    "bytes": _bytes,
-    "rate": lambda value: f"{_bytes(value)}/s",
+    "bytes": partial(_prefixed, "B"),
+    "rate": partial(_prefixed, "B/s"),
+    "flops": partial(_prefixed, "F/s"),
+    "clock": partial(_prefixed, "Hz"),
+    "power": partial(_prefixed, "W"),
+    "energy": lambda value: f"{value / 3.6e6:.3g} kWh",
     "hours": lambda value: f"{amount(value)} h",
     "time": duration,
 }

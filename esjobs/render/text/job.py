@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from esjobs.core import fields
+from esjobs.core.metrics import METRICS
 from esjobs.core.text import visible
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
@@ -15,6 +16,8 @@ from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import tree_lines
 from esjobs.schema.scores import SCORE_NAMES
 
+_FORMS = {"B": "bytes", "B/s": "rate", "Hz": "clock", "W": "power"}
+_POWERS = ("power_w", "mem_power_w", "gpu_power_w")
 # Columns of a sparkline
 _LEAST, _MOST = 20, 100
 _AS_IS: dict[str, Any] = {"drop_whitespace": True, "break_long_words": False, "break_on_hyphens": False}
@@ -35,8 +38,8 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
                 f"{len(pairs)} events: {', '.join(visible(str(key)) for key, _ in pairs[:5])}"
                 + (", ..." if len(pairs) > 5 else ""),
             )
-        elif field.unit == "B":
-            yield name, formatted(float(value), "bytes")
+        elif field.unit in ("B", "J"):
+            yield name, formatted(float(value), _FORMS.get(field.unit, "energy"))
         elif field.unit == "s":
             yield (
                 name,
@@ -49,6 +52,25 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
             yield name, f"{value:,}"
         else:
             yield name, " ".join(filter(None, [formatted(value), field.unit]))
+    parts = {row["metric"]: row["total"] for row in story.footprints if row["metric"] in _POWERS}
+    if "energy_j" not in story.record and None not in parts.values() and parts:
+        yield "energy", f"{formatted(sum(parts.values()), 'energy')} ({' + '.join(parts)}, while sampled)"
+
+
+def form_of(metric: str) -> str:
+    """Return the form in which people write values of a metric of time series."""
+    measure = next((each.unit for each in METRICS if each.name == metric), "")
+    return _FORMS.get(measure, "flops" if metric.startswith("flops") else "number")
+
+
+def figure(row: Row, name: str) -> str:
+    """Return a figure of a footprint with its unit."""
+    if name in ("imbalance", "gap_frac"):
+        return formatted(row[name], "percent")
+    form = form_of(row["metric"])
+    if name == "total":
+        form = {"rate": "bytes", "power": "energy"}.get(form, "number")
+    return formatted(row[name], "number" if name == "n_units" else form)
 
 
 def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
@@ -99,10 +121,9 @@ def found(row: Row) -> str:
 def plot_title(plot: Plot) -> str:
     """Metric, what it is measured on, and how large it becomes."""
     units = f"{plot.n_units} x {plot.scope}" if plot.n_units > 1 else plot.scope
-    if plot.measure in ("B", "B/s"):
-        top = formatted(plot.largest, "bytes" if plot.measure == "B" else "rate")
-    else:
-        top = " ".join(filter(None, [formatted(plot.largest), plot.measure if plot.measure != "1" else ""]))
+    form = form_of(plot.metric)
+    measure = plot.measure if form == "number" and plot.measure != "1" else ""
+    top = " ".join(filter(None, [formatted(plot.largest, form), measure]))
     return f"{visible(plot.metric)}, {units}, up to {top}"
 
 

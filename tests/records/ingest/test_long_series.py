@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.report import RunReport
+from esjobs.records.ingest.formats.series_map import SHIPPED, read_map
 from tests.conftest import memory_session
 from tests.records.ingest.monitored import read, refused, rows, series
 
@@ -309,6 +310,25 @@ def test_raw_samples_of_prometheus_become_rates(session: Session, tmp_path: Path
         found["gpu_load", "accelerator", "n1/0"], np.array([0.5, np.nan, np.nan, 1], np.float32)
     )
     assert {row["source"] for row in rows(session)} == {"alpha"}
+
+
+def test_shipped_maps_read_dcgm_and_the_exporters_of_jobstats(session: Session, tmp_path: Path) -> None:
+    blank = "9223372036854775794"
+    slot = {"Hostname": "g1", "gpu": "0", "GPU_I_ID": "7", "hpc_job": "4711"}
+    dcgm = {"DCGM_FI_DEV_GPU_UTIL": "85", "DCGM_FI_DEV_FB_USED": "1024", "DCGM_FI_PROF_SM_ACTIVE": blank}
+    path = tmp_path / "dcgm.json"
+    listed = []
+    for name, value in dcgm.items():
+        later = "50" if value == blank else value
+        listed.append(({"__name__": name, **slot}, [[BEGIN, value], [BEGIN + 30, later]]))
+    path.write_text(matrix(*listed))
+    session.ingest("series", path, mapping="dcgm")
+    found = series(session)
+    np.testing.assert_allclose(found["gpu_load", "accelerator", "g1/0/7"], 0.85, rtol=1e-6)
+    assert found["gpu_mem_used_b", "accelerator", "g1/0/7"].max() == 2**30
+    assert np.isnan(found["gpu_sm_active", "accelerator", "g1/0/7"][0])
+    for name in SHIPPED:
+        assert read_map(Path(name)).metrics
 
 
 def test_lines_of_an_export_are_the_same(tmp_path: Path) -> None:

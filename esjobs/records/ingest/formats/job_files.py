@@ -238,6 +238,8 @@ def _job_error(row: Mapping[str, Any]) -> RowError | None:
         if row.get(name) is None:
             detail = f"{name} is missing; add --set {name}=VALUE"
             return RowError(f"missing {name}", name, detail)
+    if row.get("state") in ("running", "pending"):
+        return RowError("has not ended", "state", f"the job is {row['state']}; load it when it has ended")
     start, end = row.get("start_time"), row["end_time"]
     if start is not None and end < start:
         return RowError("end before start", "end_time", f"the end {end} is before the start {start}")

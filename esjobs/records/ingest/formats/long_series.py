@@ -65,12 +65,17 @@ class LongSeries:
         Field("unit", "keyword", "", "node that the samples are of, where the file does not name it"),
     )
 
-    def __init__(self, series_map: SeriesMap | None = None) -> None:
+    def __init__(self, series_map: SeriesMap | None = None, wanted: Sequence[str] | None = None) -> None:
         self.map = series_map or SeriesMap()
+        self._wanted = wanted
 
     def mapped(self, path: Path) -> "LongSeries":
         """Return this format with the map in a file. Raises :class:`InputError` for a wrong map."""
         return LongSeries(read_map(path))
+
+    def only(self, metrics: Sequence[str]) -> "LongSeries":
+        """Return this format reading some metrics alone; a file without them has no rows."""
+        return LongSeries(self.map, metrics)
 
     def load_facts(
         self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
@@ -85,6 +90,10 @@ class LongSeries:
         try:
             rows, ignored = _rows(file, self.map, fill)
             long, series_map = (rows, self.map) if self.map.wide is None else _long(rows, self.map)
+            if self._wanted is not None:
+                long = _only(long, series_map, self._wanted)
+                if not long.num_rows:
+                    return
             yield from _jobs(long, ignored, series_map, file, fill, self.default_source)
         except (InputError, pa.ArrowInvalid, ValueError) as error:
             yield job_files.damaged(file, error, SERIES)
@@ -143,6 +152,13 @@ def _long(rows: pa.Table, series_map: SeriesMap) -> tuple[pa.Table, SeriesMap]:
     return pa.concat_tables(pieces), SeriesMap(
         series_map.source, series_map.time_unit, None, {}, series_map.metrics
     )
+
+
+def _only(rows: pa.Table, series_map: SeriesMap, wanted: Sequence[str]) -> pa.Table:
+    column = rows.column(series_map.names("metric")[0]).cast(pa.string())
+    mapped = {name: series_map.mapped(name or "") for name in column.unique().to_pylist()}
+    names = [name for name, one in mapped.items() if one is not None and one.name in wanted]
+    return rows.filter(pc.is_in(column, pa.array(names, pa.string())))
 
 
 def _parquet(data: bytes, file: Input) -> pa.Table:

@@ -30,6 +30,10 @@ COLUMNS = ("job_id", "metric", "time", "value", "scope", "unit", "source")
 REQUIRED = COLUMNS[:4]
 """Columns without which there is no series."""
 
+SHIPPED = ("dcgm", "jobstats")
+"""Names of maps that come with the package."""
+
+_FOLDER = Path(__file__).with_name("maps")
 _LARGEST_FILE = 1 << 20
 _NAMES = frozenset(COLUMNS)
 
@@ -74,7 +78,9 @@ class SeriesMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_map(path: Path) -> SeriesMap:
-    """Read a map. Raises :class:`InputError` in one line for what is not one."""
+    """Read a map: a file, or a shipped one by its name. Raises :class:`InputError` for what is not one."""
+    if str(path) in SHIPPED and not path.exists():
+        path = _FOLDER / f"{path}.toml"
     try:
         data = path.read_bytes()[: _LARGEST_FILE + 1]
     except OSError as error:

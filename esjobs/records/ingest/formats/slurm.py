@@ -19,7 +19,7 @@ Facts about the records, checked on real ones and in Slurm's manual:
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import ClassVar
 from zoneinfo import ZoneInfo
@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import column
 from esjobs.records.errors.nodes import node_names
@@ -134,8 +134,12 @@ _TIMES = ("submit", "start", "end")
 
 @dataclass(frozen=True)
 class SlurmSource(Naming, OfText):
-    """Output of ``sacct --parsable2`` (or ``--parsable``), UTF-8, plain or gzip."""
+    """Output of ``sacct --parsable2`` (or ``--parsable``), UTF-8, plain or gzip.
 
+    ``running_at``: jobs that run are read instead of those that ended, with this end.
+    """
+
+    running_at: datetime | None = None
     name: ClassVar[str] = "slurm"
     with_events: ClassVar[bool] = False
     default_source: ClassVar[str] = "slurm"
@@ -152,6 +156,7 @@ class SlurmSource(Naming, OfText):
         context = Context(file.name, self.default_source, jobs_fill)
         refusals, account, n_rows = Refusals(file.name), Account(), 0
         layout = replace(LAYOUT, derive=partial(_derive, self.applications))
+        end = None if self.running_at is None else f"{self.running_at.astimezone(zone):%Y-%m-%dT%H:%M:%S}"
         heading: Heading | None = None
         waiting: list[Row] = []
         for lines in complete_lines(file, refusals, "the output of sacct"):
@@ -161,16 +166,18 @@ class SlurmSource(Naming, OfText):
                 if not numbered:
                     continue
                 heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
+                if end is not None and not {"state", "end"} <= heading.at.keys():
+                    raise InputError(f"{file.name}: State and End missing; add both columns")
                 numbered = numbered[1:] if heading.named else numbered
             rows = rows_in(numbered, heading, refusals, account, waiting)
             waiting = [] if lines.final else last_job(rows, heading)
-            parsed = _parsed(
-                rows[: len(rows) - len(waiting)], heading, layout, zone, context, refusals, account
-            )
+            of_jobs = joined(rows[: len(rows) - len(waiting)], heading, refusals, account, end)
+            parsed = _parsed(of_jobs, heading, layout, zone, context, refusals, account)
             n_rows += parsed.rows_in
             yield parsed
         if waiting and heading is not None:
-            parsed = _parsed(waiting, heading, layout, zone, context, refusals, account)
+            of_jobs = joined(waiting, heading, refusals, account, end)
+            parsed = _parsed(of_jobs, heading, layout, zone, context, refusals, account)
             n_rows += parsed.rows_in
             yield parsed
         last = refusals.last_piece()
@@ -192,7 +199,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _parsed(
-    rows: Sequence[Row],
+    jobs: Sequence[Row],
     heading: Heading,
     layout: Layout,
     zone: tzinfo,
@@ -200,7 +207,6 @@ def _parsed(
     refusals: Refusals,
     account: Account,
 ) -> Parsed:
-    jobs = joined(rows, heading, refusals, account)
     columns = {name: [row.cells[at].strip() for row in jobs] for name, at in heading.at.items()}
     made = _cells(columns, zone, account)
     if "jobname" in heading.at:

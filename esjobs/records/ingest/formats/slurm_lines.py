@@ -20,7 +20,7 @@ BARE_COLUMNS = columns(
 )
 """The columns of a file of 26 cells a row without a header, in which monitoring programs ask for them."""
 
-NOT_ENDED = "has not ended"
+NOT_ENDED, NOT_RUNNING = "has not ended", "is not running"
 STEP_ALONE = "step without its job"
 
 # Columns of free text, which may hold bars.
@@ -199,8 +199,10 @@ def last_job(rows: Sequence[Row], heading: Heading) -> list[Row]:
     return list(rows[max(at, 0) :])
 
 
-def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: Account) -> list[Row]:
-    """The jobs that have ended, each with what its steps say."""
+def joined(
+    rows: Sequence[Row], heading: Heading, refusals: Refusals, account: Account, running_at: str | None = None
+) -> list[Row]:
+    """The jobs that have ended, each with what its steps say; ``running_at``: those that run, ended then."""
     jobs: dict[str, Row] = {}
     steps: dict[str, list[Row]] = {}
     ended: list[Row] = []
@@ -209,8 +211,10 @@ def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: A
         job, dot, _ = name.partition(".")
         if not dot:
             jobs[job] = row
-            if _refused(row, heading, refusals):
+            if _refused(row, heading, refusals) if running_at is None else _idle(row, heading, refusals):
                 continue
+            if running_at is not None:
+                row.cells[heading.at["end"]] = running_at
             ended.append(row)
             steps[job] = []
         elif job in jobs:
@@ -252,6 +256,15 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
         return False
     detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended. Export it again later"
     refusals.refuse(RowError(NOT_ENDED, "state", detail), row.number, excerpt(row.raw))
+    return True
+
+
+def _idle(row: Row, heading: Heading, refusals: Refusals) -> bool:
+    word = cells.state_word(row.cells[heading.at["state"]].strip())
+    if word == "RUNNING":
+        return False
+    detail = f"the job is {word or 'without a state'}; accepted: RUNNING"
+    refusals.refuse(RowError(NOT_RUNNING, "state", detail), row.number, excerpt(row.raw))
     return True
 
 
