@@ -119,6 +119,17 @@ class ClusterSettings(BaseModel):
     """Of the index templates that ``esjobs setup`` makes, against those of others."""
 
 
+class DashboardSettings(BaseModel):
+    """Dashboards when opened."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=36_500)] = 30
+    """Last days shown."""
+    refresh_s: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 300
+    """Time between refreshes; 0: never."""
+
+
 class RetentionSettings(BaseModel):
     """Runs that ``esjobs prune`` keeps, by kind, length of window and restriction; buckets; loads.
 
@@ -159,6 +170,7 @@ class Settings(BaseModel):
     share: Share = "nobody"
     """Readers of the files that are made, beside their owner: ``nobody``, the ``group``, or ``all``."""
     cluster: ClusterSettings = ClusterSettings()
+    dashboards: DashboardSettings = DashboardSettings()
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
 

@@ -11,8 +11,11 @@ from dashboards.targets.vegalite.index import index_of
 from dashboards.targets.vegalite.sums import BAR
 from esjobs.schema.catalogue import table
 
-MOST_NAMES = 500
-"""Rows of a table at most."""
+MOST_NAMES, MOST_OF_ROWS = 500, 100
+"""Rows of a table at most: of names, and of rows as they are."""
+
+MOST_COLUMNS = 5
+"""Columns of a table at most, so that it can be read in a window of 1000 pixels."""
 
 Aggregation = dict[str, Any]
 
@@ -73,18 +76,15 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
     for number, (column, title) in enumerate(numbers, 1):
         metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
     order, direction = _order(panel, [column for column, _ in numbers])
-    split = [
-        _aggregation(
-            len(metrics) + number,
-            "terms",
-            "bucket",
-            **(terms(column, "", direction, most_names(panel) if number == 1 else FURTHER) | order),
-            customLabel=title,
-        )
-        for number, (column, title) in enumerate(keys, 1)
-    ]
-    for each in split[1:]:
-        each["params"] |= {"missingBucket": True, "missingBucketLabel": "-"}
+    split = []
+    for number, (column, title) in enumerate(keys):
+        kind = "date_histogram" if is_moment(panel, column) else "terms"
+        params: dict[str, Any] = {"field": column, "interval": "d", "min_doc_count": 1}
+        if kind == "terms":
+            params = terms(column, "", direction, most_of_key(panel, keys, number)) | order
+            params |= {"missingBucket": True, "missingBucketLabel": "-"} if number else {}
+        name = len(metrics) + number + 1
+        split.append(_aggregation(name, kind, "bucket", **params, customLabel=title))
     params = {
         "percentageCol": "",
         "perPage": 10,
@@ -99,7 +99,7 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
 def _order(panel: Panel, numbers: Sequence[str]) -> tuple[dict[str, Any], str]:
     """Return the order of a table: a displayed or hidden number, or its names."""
     wanted, direction = first_sort(panel)
-    if not wanted or KINDS[table(panel.view.table).column(wanted).type][0] != "number":
+    if not is_ordering(panel, wanted):
         return {"orderBy": "_key"}, direction
     if wanted in numbers:
         return {"orderBy": str(numbers.index(wanted) + 1)}, direction
@@ -113,32 +113,50 @@ def first_sort(panel: Panel) -> tuple[str, str]:
     return sort.lstrip("-"), "desc" if sort.startswith("-") else "asc"
 
 
+def is_ordering(panel: Panel, column: str) -> bool:
+    """Whether the names of a table can be ordered by a column: by a number or a time of theirs."""
+    if column in ("", panel.entry("label").column):
+        return False
+    return KINDS[table(panel.view.table).column(column).type][0] in ("number", "date")
+
+
 FURTHER = 5
 """Texts of one name at most: more than one only where a reader looks at several processing types at once."""
 
 
 def most_names(panel: Panel) -> int:
     """Rows of a table at most."""
-    return panel.most[0] if panel.most else MOST_NAMES
+    return panel.most[0] if panel.most else MOST_OF_ROWS if panel.view.most else MOST_NAMES
+
+
+def most_of_key(panel: Panel, keys: Sequence[tuple[str, str]], number: int) -> int:
+    """Groups of a key at most: many of names, few of what a name has; a day has many of each."""
+    return most_names(panel) if number == 0 or is_moment(panel, keys[0][0]) else FURTHER
+
+
+def is_moment(panel: Panel, column: str) -> bool:
+    """Whether a column is of days or times, of which a table has a row each."""
+    return KINDS[table(panel.view.table).column(column).type][0] == "date"
 
 
 def columns_of_table(panel: Panel) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The texts of a table, its names first, and its numbers, each with its heading.
+    """The texts of a table, its names first, and its numbers and times, each with its heading.
 
-    An error follows its quantity.
+    An error follows its quantity. A table that does not say which has its first columns.
     """
     rows_table = table(panel.view.table)
     label = panel.entry("label")
-    keys, numbers = [(label.column, label.title)], []
+    every = {label.column: label.title}
     for field in panel.fields:
-        if field is label:
-            continue
-        if KINDS[rows_table.column(field.column).type][0] != "number":
-            keys.append((field.column, field.title))
-            continue
-        numbers.append((field.column, field.title))
+        every.setdefault(field.column, field.title)
         if field.error:
-            numbers.append((field.error, f"± {field.title}"))
+            every.setdefault(field.error, f"± {field.title}")
+    keys: list[tuple[str, str]] = []
+    numbers: list[tuple[str, str]] = []
+    for column in panel.few or tuple(every)[:MOST_COLUMNS]:
+        kind = KINDS[rows_table.column(column).type][0]
+        is_number = column != label.column and kind in ("number", "date")
+        (numbers if is_number else keys).append((column, every[column]))
     return keys, numbers
 
 
@@ -223,4 +241,4 @@ def _axes(title: str) -> dict[str, Any]:
 
 
 # Kinds of panel that are visualizations of aggregations
-_KINDS = {"tiles": _tiles, "table": _table, "bars": _bars}
+_KINDS = {"tiles": _tiles, "table": _table, "rows": _table, "bars": _bars}

@@ -6,13 +6,14 @@ in the place of the chart.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from dashboards.spec import OWN, JobsIndex, Panel
+from dashboards.spec import JOBS, OWN, JobsIndex, Kind, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
-from dashboards.targets.vegalite.index import hits
+from dashboards.targets.vegalite.index import hits, index_of
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
 from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
 
@@ -37,7 +38,17 @@ _SIZED = ("width", "height", "autosize")
 _COLUMNS = "width < 430 ? 2 : 3"
 
 
-def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> Spec:
+@dataclass(frozen=True)
+class Clicks:
+    """Of marks: ``product`` begins the functions of a server, ``columns`` are those that can be chosen."""
+
+    product: str
+    columns: Collection[str]
+
+
+def chart(
+    panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN, clicks: Clicks | None = None
+) -> Spec:
     """The specification of a chart that asks for its rows itself."""
     spec = from_index(panel, Paint(size=52), method=method, prefix=prefix, jobs=jobs)
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
@@ -55,7 +66,56 @@ def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN
         weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
     layers = [*kept["layer"], nothing(panel.empty, grouped=grouped, weight=weight)]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
-    return coloured
+    return coloured if clicks is None else clicked(coloured, panel, clicks, prefix, jobs)
+
+
+NAMES = ("name", "site", "queue", "user", "project", "application")
+"""Columns of names by which a click chooses."""
+PICK = "pick"
+"""Parameter with the mark that was clicked last."""
+
+# Kinds whose marks are days, of a length in milliseconds
+_DAYS: tuple[Kind, ...] = ("days", "nights")
+_DAY_MS = 86_400_000
+
+
+def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsIndex) -> Spec:
+    """A chart whose marks choose their name on the dashboard, and their day as its range of time.
+
+    Vega-Lite has no signals; a parameter that calls a function of the server is evaluated at every click.
+    """
+    name = _clickable(panel, clicks)
+    fields = [*([name] if name else []), *(["at"] if panel.kind in _DAYS else [])]
+    marks = next((layer for layer in spec["layer"] if layer.get("name") == "marks"), None)
+    if not fields or marks is None:
+        return spec
+    calls = []
+    if name:
+        of_jobs = panel.view.table == JOBS.name
+        field = jobs.columns[name].names[0] if of_jobs else name
+        index = jobs.name(prefix) if of_jobs else index_of(panel.view, prefix)
+        query = f"{{match_phrase: {{{text_of(field)}: {PICK}[{text_of(name)}][0]}}}}"
+        calls.append(f"{clicks.product}AddFilter({query}, {text_of(index)})")
+    if "at" in fields:
+        calls.append(f"{clicks.product}SetTimeFilter({PICK}.at[0], {PICK}.at[0] + {_DAY_MS})")
+    select = {"type": "point", "on": "click", "fields": fields, "toggle": False, "clear": False}
+    answering = {
+        **marks,
+        "mark": {**marks["mark"], "cursor": "pointer"},
+        "params": [*marks.get("params", ()), {"name": PICK, "select": select}],
+    }
+    sent = {"name": "sent", "expr": f"{PICK}[{text_of(fields[0])}] ? [{', '.join(calls)}] : null"}
+    layers = [answering if layer is marks else layer for layer in spec["layer"]]
+    return {**spec, "layer": layers, "params": [*spec.get("params", ()), sent]}
+
+
+def _clickable(panel: Panel, clicks: Clicks) -> str:
+    """The column by which a mark chooses: a name that the page has a choice of, else its own; none: empty."""
+    label = next((each.column for each in panel.fields if each.role == "label"), "")
+    named = [label, *(each.column for each in panel.fields if not each.table)]
+    return next(
+        (each for each in named if each in NAMES and each in clicks.columns), label * (label in NAMES)
+    )
 
 
 def nothing(sentence: str, *, grouped: bool, weight: str = "") -> Spec:
@@ -100,9 +160,11 @@ def _coloured(found: Any) -> Any:
     return found
 
 
-def drawn(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> dict[str, Any]:
+def drawn(
+    panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN, clicks: Clicks | None = None
+) -> dict[str, Any]:
     """A visualization by value, for a panel of a dashboard."""
-    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix, jobs))})
+    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix, jobs, clicks))})
 
 
 def by_value(kind: str, title: str, params: dict[str, Any]) -> dict[str, Any]:
