@@ -116,18 +116,18 @@ class ClusterSettings(BaseModel):
     replicas: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=10)] | None = None
     """Of each index; one where there is a second node when not set. Indices that are there keep theirs."""
     template_priority: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=2**31 - 1)] = 500
-    """Of the index templates that ``esjobs setup`` makes, against those of others."""
+    """Of the index templates of ``esjobs setup``."""
 
 
 class DashboardSettings(BaseModel):
-    """Dashboards when opened."""
+    """Dashboards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     days: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=36_500)] = 30
-    """Last days shown."""
+    """Days shown."""
     refresh_s: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 300
-    """Time between refreshes; 0: never."""
+    """Between refreshes; 0: never."""
 
 
 class RetentionSettings(BaseModel):

@@ -224,7 +224,7 @@ EFFICIENCY = Page(
     stacked(
         (20, ((BY_QUEUE, 24), (WASTED, 24))),
         (20, ((ENDS, 24), (LOST_HOURS, 24))),
-        (18, ((WAITING, 24), (BUSY, 24))),
+        (17, ((WAITING, 24), (BUSY, 24))),
         (16, ((BY_TYPE, 24), (BY_MODEL, 24))),
         (15, ((COVERAGE, 24), (SPREAD_EFFICIENCY, 24))),
         (18, ((BY_USER, 24), (WASTED_BY_USER, 24))),

@@ -66,7 +66,7 @@ EVENTS = Panel(
     empty="No flag has changed in this period.",
 )
 
-STANDING = replace(
+OPEN_FLAGS = replace(
     OPEN,
     id="today-open",
     view=replace(OPEN.view, types="main"),
@@ -121,7 +121,7 @@ TODAY = Page(
         (3, ((HOW_MANY, 48),)),
         (10, ((OPEN_INCIDENTS, 48),)),
         (14, ((NIGHTS, 48),)),
-        (14, ((EVENTS, 24), (STANDING, 24))),
+        (14, ((EVENTS, 24), (OPEN_FLAGS, 24))),
         (18, ((replace(IN_WORDS, id="today-verdicts", view=replace(IN_WORDS.view, types="main")), 48),)),
         (20, ((READING, 48),)),
     ),

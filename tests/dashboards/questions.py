@@ -72,16 +72,20 @@ def _of_panel(
     elif "panelRefName" in panel:
         shown = known[references[panel["panelRefName"]]]
         assert references[f"{name}:{panel['panelRefName']}"] == (shown["type"], shown["id"])
+        state = json.loads(shown["attributes"]["visState"])
+        if state["type"] == "input_control_vis":
+            return
         (reference,) = shown["references"]
         index = _title(known, (reference["type"], reference["id"]))
         source = json.loads(shown["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
         query = {"bool": {"filter": [query_of(source["query"]["query"]), *pills]}}
-        yield _of_aggregations(page, name, index, json.loads(shown["attributes"]["visState"]), query)
+        yield _of_aggregations(page, name, index, state, query)
 
 
 def without_calls(spec: dict[str, Any]) -> dict[str, Any]:
     """A chart without the functions of a server that a click calls, which no other Vega has."""
-    return {**spec, "params": [each for each in spec.get("params", ()) if each["name"] != "sent"]}
+    kept = [each for each in spec.get("params", ()) if not each["name"].startswith("sent")]
+    return {**spec, "params": kept}
 
 
 def _title(known: dict[tuple[str, str], Line], key: tuple[str, str]) -> str:

@@ -156,22 +156,22 @@ def test_a_click_chooses_a_name_and_its_night() -> None:
         assert set(re.findall(r"(\w+)AddFilter", text)) == {product}
         assert set(re.findall(r"(\w+)SetTimeFilter", text)) == {product}
         calls = {name: call for line in text.splitlines() for name, call in sent(json.loads(line))}
-        assert calls["today-nights"] == (
-            'pick["site"] ? [PAddFilter({match_phrase: {"site": pick["site"][0]}}, "esjobs-flag-history"), '
-            "PSetTimeFilter(pick.at[0], pick.at[0] + 86400000)] : null"
-        ).replace("P", product)
-        assert '{match_phrase: {"queue": pick["queue"][0]}}, "archive")' in calls["efficiency-by-queue"]
-        assert '{match_phrase: {"name": pick["name"][0]}}' in calls["site-k-over-time"]
-        assert "as-of" not in calls
+        asked = f'{product}AddFilter({{match_phrase: {{"site": X[0]}}}}, "esjobs-flag-history")'
+        assert calls["today-nights", "sent_marks"] == f"X ? {asked} : null".replace("X", 'pick_marks["site"]')
+        assert f"{product}SetTimeFilter" in calls["today-nights", "sent_when"]
+        assert f"{product}SetTimeFilter" in calls["site-days-failed", "sent_marks"]
+        assert calls["efficiency-by-queue", "sent_marks"].endswith('"archive") : null')
+        assert '{match_phrase: {"name"' in calls["site-k-over-time", "sent_marks"]
+        assert "as-of" not in {panel for panel, _ in calls}
 
 
-def sent(line: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a click on the marks of a chart calls, by panel."""
+def sent(line: dict[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """What a click on a mark of a chart calls, by panel and parameter."""
     for panel in json.loads(line["attributes"].get("panelsJSON", "[]")):
         spec = json.loads(panel["embeddableConfig"].get("savedVis", {}).get("params", {}).get("spec", "{}"))
         for each in spec.get("params", ()):
-            if each["name"] == "sent":
-                yield panel["panelIndex"], each["expr"]
+            if each["name"].startswith("sent"):
+                yield (panel["panelIndex"], each["name"]), each["expr"]
 
 
 def test_names_lead_to_pages_where_there_are_some() -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, Choice, IndexFields, JobsIndex, Page, Panel, View, hinted
+from dashboards.spec import JOBS, OWN, JobsIndex, Page, Panel, View, hinted
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
+from dashboards.targets.portable.visualizations import offered
 from dashboards.targets.saved_objects.boards import MONTH, Board, Opening
 from dashboards.targets.saved_objects.charts import Clicks, drawn
 from dashboards.targets.saved_objects.data_views import data_view, linked
@@ -151,18 +152,9 @@ def _links(board: Board, pages: Sequence[Page]) -> None:
     board.add("way", "links", (0, 0, 48, LINKS_ROWS), {"attributes": attributes, "enhancements": {}})
 
 
-def _fields_of(choices: Sequence[Choice], jobs: JobsIndex) -> Iterator[tuple[Choice, str]]:
-    """Filters with the fields they act on; one that an index of jobs does not have is left out."""
-    for choice in choices:
-        if choice.table != JOBS.name:
-            yield choice, choice.column
-        elif names := jobs.columns.get(choice.column, IndexFields(())).names:
-            yield choice, names[0]
-
-
 def _controls(board: Board, jobs: JobsIndex) -> dict[str, Any]:
     """The filters of a page, to choose from above it."""
-    choices = list(_fields_of(board.page.choices, jobs))
+    choices = list(offered(board.page, jobs))
     if not choices:
         return {}
     panels = {}

@@ -4,6 +4,7 @@ from typing import Any
 
 from dashboards.spec import Panel, Tile
 from dashboards.targets.portable.visualizations import (
+    WIDE,
     columns_of_table,
     first_sort,
     is_moment,
@@ -97,9 +98,6 @@ def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attrib
 # The ground of numbers that a verdict has a colour for, as pale as a page is calm
 _GROUND = {"confirmed": "#f6d9cb", "ok": "#d6e6f2"}
 
-# Pixels of columns of names, which are not to be cut
-_WIDE = {"name": 190, "site": 150, "sentence": 520}
-
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A row per name, with its numbers and words."""
@@ -152,8 +150,8 @@ _KEYS: dict[str, dict[str, Any]] = {
 
 def _shown_column(name: str, *, hidden: bool, is_name: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {"columnId": name, "isTransposed": False, "oneClickFilter": is_name}
-    if name in _WIDE:
-        shown["width"] = _WIDE[name]
+    if name in WIDE:
+        shown["width"] = WIDE[name]
     if hidden:
         # there to sort by
         shown["hidden"] = True

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, hinted
-from dashboards.targets.portable.visualizations import visualization
+from dashboards.targets.portable.visualizations import choices, visualization
 from dashboards.targets.saved_objects.boards import MONTH, Board, Opening
 from dashboards.targets.saved_objects.charts import Clicks, drawn
 from dashboards.targets.saved_objects.data_views import data_view, linked
@@ -11,8 +11,8 @@ from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title, way
 
-WAY_ROWS, ABOVE_ROWS = 4, 3
-"""Heights of the lines with the way to other pages, and with window, run and age."""
+WAY_ROWS, ABOVE_ROWS = 4, 4
+"""Heights of the lines with the way to other pages, and with window, run, age and choices."""
 
 
 def portable(
@@ -32,7 +32,12 @@ def _objects(
         top = WAY_ROWS
         if page.above is not None:
             line = drawn(page.above, method, prefix)
-            board.add(page.above.id, "visualization", (0, top, 48, ABOVE_ROWS), line)
+            width = 24 if page.choices else 48
+            board.add(page.above.id, "visualization", (0, top, width, ABOVE_ROWS), line)
+            if page.choices:
+                shown = choices(page, jobs, prefix)
+                board.add_object("choices", shown, (width, top, 48 - width, ABOVE_ROWS))
+                yield shown
             top += ABOVE_ROWS
         clicks = Clicks("opensearchDashboards", {choice.column for choice in page.choices})
         for placed in page.board:
@@ -46,7 +51,8 @@ def _objects(
                 board.add_object(panel.id, shown, place, title=panel.title)
                 yield shown
         chosen = [(choice, View(choice.table)) for choice in page.choices if choice.chosen]
-        yield from (data_view(view, prefix) for _, view in chosen)
+        offered_of = {choice.table for choice in page.choices} - {JOBS.name}
+        yield from (data_view(View(name), prefix) for name in sorted(offered_of))
         yield board.saved(
             tuple((condition, view) for condition, (_, view) in zip(page.preset, chosen, strict=True))
         )

@@ -1,9 +1,9 @@
 """Panels as visualizations of aggregations, which OpenSearch Dashboards and Kibana both draw."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import Panel
+from dashboards.spec import JOBS, Choice, IndexFields, JobsIndex, Page, Panel, View
 from dashboards.targets.saved_objects.conditions import all_of, kuery
 from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_view_of, search_source, text_of
@@ -29,11 +29,72 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX) -> SavedObjec
         "description": panel.description,
         "kibanaSavedObjectMeta": search_source(kuery(panel.view, method), data_view),
         "title": panel.title,
-        "uiStateJSON": "{}",
+        "uiStateJSON": text_of(_as_opened(panel) if kind == "table" else {}),
         "version": 1,
         "visState": text_of(state),
     }
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
+
+
+WIDE = {"name": 190, "site": 150, "sentence": 520}
+"""Pixels of columns of names and sentences, which are not to be cut."""
+
+
+def _as_opened(panel: Panel) -> dict[str, Any]:
+    """Widths of columns, and their order where days are their names, which no aggregation can turn."""
+    keys, numbers = columns_of_table(panel)
+    shown = [column for column, _ in (*keys, *numbers)]
+    widths = [{"colIndex": place, "width": WIDE[name]} for place, name in enumerate(shown) if name in WIDE]
+    wanted, direction = first_sort(panel)
+    sort = (
+        {"colIndex": 0, "direction": direction} if is_moment(panel, shown[0]) and wanted == shown[0] else {}
+    )
+    return {"vis": {"columnsWidth": widths, **({"sortColumn": sort} if sort else {})}}
+
+
+def offered(page: Page, jobs: JobsIndex) -> Iterator[tuple[Choice, str]]:
+    """Filters with the fields they act on; one that an index of jobs does not have is left out."""
+    for choice in page.choices:
+        if choice.table != JOBS.name:
+            yield choice, choice.column
+        elif names := jobs.columns.get(choice.column, IndexFields(())).names:
+            yield choice, names[0]
+
+
+def choices(page: Page, jobs: JobsIndex, prefix: str = PREFIX) -> SavedObject:
+    """The object with the filters of a page."""
+    controls, views = [], []
+    for number, (choice, field) in enumerate(offered(page, jobs)):
+        reference = f"control_{number}_index_pattern"
+        views.append(data_view_of(index_of(View(choice.table), prefix), reference, prefix))
+        options = {"dynamicOptions": True, "multiselect": not choice.single, "order": "desc", "size": 100}
+        controls.append(
+            {
+                "fieldName": field,
+                "id": choice.column,
+                "indexPatternRefName": reference,
+                "label": choice.title,
+                "options": {"type": "terms", **options},
+                "parent": "",
+                "type": "list",
+            }
+        )
+    params = {"controls": controls, "pinFilters": False, "updateFiltersOnChange": True}
+    state = {
+        "aggs": [],
+        "params": params | {"useTimeFilter": False},
+        "title": "",
+        "type": "input_control_vis",
+    }
+    attributes = {
+        "description": "",
+        "kibanaSavedObjectMeta": search_source(""),
+        "title": f"Choices: {page.title}",
+        "uiStateJSON": "{}",
+        "version": 1,
+        "visState": text_of(state),
+    }
+    return SavedObject("visualization", f"choices-{page.id}", attributes, tuple(views), prefix)
 
 
 def _aggregation(number: int, kind: str, schema: str, **params: Any) -> Aggregation:
@@ -114,7 +175,7 @@ def first_sort(panel: Panel) -> tuple[str, str]:
 
 
 def is_ordering(panel: Panel, column: str) -> bool:
-    """Whether the names of a table can be ordered by a column: by a number or a time of theirs."""
+    """True if the names of a table can be ordered by a column: by a number or a time of theirs."""
     if column in ("", panel.entry("label").column):
         return False
     return KINDS[table(panel.view.table).column(column).type][0] in ("number", "date")
@@ -135,7 +196,7 @@ def most_of_key(panel: Panel, keys: Sequence[tuple[str, str]], number: int) -> i
 
 
 def is_moment(panel: Panel, column: str) -> bool:
-    """Whether a column is of days or times, of which a table has a row each."""
+    """True if a column is of days or times, of which a table has a row each."""
     return KINDS[table(panel.view.table).column(column).type][0] == "date"
 
 

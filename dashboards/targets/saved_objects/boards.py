@@ -10,7 +10,7 @@ from dashboards.targets.vegalite.index import index_of
 
 @dataclass(frozen=True)
 class Opening:
-    """How dashboards open: last ``days``, loaded again every ``refresh_s`` seconds (0: never).
+    """Opening of dashboards: last ``days``, loaded again every ``refresh_s`` seconds (0: never).
 
     ``base_url``: of the pages over HTTP to which names in tables lead; empty: to none.
     """

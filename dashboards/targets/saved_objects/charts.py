@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Kind, Panel
+from dashboards.spec import JOBS, OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.index import hits, index_of
@@ -71,42 +71,38 @@ def chart(
 
 NAMES = ("name", "site", "queue", "user", "project", "application")
 """Columns of names by which a click chooses."""
-PICK = "pick"
-"""Parameter with the mark that was clicked last."""
-
-# Kinds whose marks are days, of a length in milliseconds
-_DAYS: tuple[Kind, ...] = ("days", "nights")
 _DAY_MS = 86_400_000
 
 
 def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsIndex) -> Spec:
-    """A chart whose marks choose their name on the dashboard, and their day as its range of time.
+    """A chart whose marks choose their name on the dashboard, or their day as its range of time.
 
     Vega-Lite has no signals; a parameter that calls a function of the server is evaluated at every click.
+    Of two calls at once a server heeds one: days have a layer of their own where marks choose names.
     """
-    name = _clickable(panel, clicks)
-    fields = [*([name] if name else []), *(["at"] if panel.kind in _DAYS else [])]
-    marks = next((layer for layer in spec["layer"] if layer.get("name") == "marks"), None)
-    if not fields or marks is None:
-        return spec
-    calls = []
-    if name:
+    layers = {layer["name"]: layer for layer in spec["layer"] if "name" in layer}
+    when = "marks" if panel.kind == "days" else "when"
+    answers = {when: ("at", f"{clicks.product}SetTimeFilter(VALUE, VALUE + {_DAY_MS})")}
+    if when != "marks" and (name := _clickable(panel, clicks)):
         of_jobs = panel.view.table == JOBS.name
         field = jobs.columns[name].names[0] if of_jobs else name
         index = jobs.name(prefix) if of_jobs else index_of(panel.view, prefix)
-        query = f"{{match_phrase: {{{text_of(field)}: {PICK}[{text_of(name)}][0]}}}}"
-        calls.append(f"{clicks.product}AddFilter({query}, {text_of(index)})")
-    if "at" in fields:
-        calls.append(f"{clicks.product}SetTimeFilter({PICK}.at[0], {PICK}.at[0] + {_DAY_MS})")
-    select = {"type": "point", "on": "click", "fields": fields, "toggle": False, "clear": False}
-    answering = {
-        **marks,
-        "mark": {**marks["mark"], "cursor": "pointer"},
-        "params": [*marks.get("params", ()), {"name": PICK, "select": select}],
-    }
-    sent = {"name": "sent", "expr": f"{PICK}[{text_of(fields[0])}] ? [{', '.join(calls)}] : null"}
-    layers = [answering if layer is marks else layer for layer in spec["layer"]]
-    return {**spec, "layer": layers, "params": [*spec.get("params", ()), sent]}
+        query = f"{{match_phrase: {{{text_of(field)}: VALUE}}}}"
+        answers["marks"] = (name, f"{clicks.product}AddFilter({query}, {text_of(index)})")
+    params = [*spec.get("params", ())]
+    for layer, (field, call) in answers.items():
+        if layer in layers:
+            select = {"type": "point", "on": "click", "fields": [field], "toggle": False, "clear": False}
+            layers[layer] = {
+                **layers[layer],
+                "mark": {**layers[layer]["mark"], "cursor": "pointer"},
+                "params": [*layers[layer].get("params", ()), {"name": f"pick_{layer}", "select": select}],
+            }
+            value = f"pick_{layer}[{text_of(field)}]"
+            said = f"{value} ? {call.replace('VALUE', f'{value}[0]')} : null"
+            params.append({"name": f"sent_{layer}", "expr": said})
+    changed = [layers[layer["name"]] if layer.get("name") in answers else layer for layer in spec["layer"]]
+    return {**spec, "layer": changed, **({"params": params} if params else {})}
 
 
 def _clickable(panel: Panel, clicks: Clicks) -> str:

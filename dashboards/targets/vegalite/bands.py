@@ -91,13 +91,12 @@ STEPS = ("#8c2d04", "#ec7a3c", "#f4f4f2", "#74a9d8", "#0b4a8f")
 def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """A cell per name and night, those of the largest newest magnitude first; hollow: not confirmed."""
     time, value, name = panel.entry("x"), panel.entry("y"), panel.entry("label")
-    plain = {"labelOverlap": True, "labelAngle": 0, "ticks": False, "domain": False}
     where = {
-        "x": {"field": "day", "type": "ordinal", "title": None, "axis": plain},
+        "x": {"field": "day", "type": "ordinal", "axis": None},
         "y": {**names_axis(name.column), "sort": {"field": "place", "op": "min"}},
     }
-    cuts = [-paint.limit, -paint.limit / 2, paint.limit / 2, paint.limit]
-    scale = {"type": "threshold", "domain": cuts, "range": list(STEPS)}
+    limits = [-paint.limit, -paint.limit / 2, paint.limit / 2, paint.limit]
+    scale = {"type": "threshold", "domain": limits, "range": list(STEPS)}
     colour = {"field": value.column, "type": "quantitative", "scale": scale, "legend": None}
     shown = [
         {"field": each.column, "type": "quantitative", "title": each.title, "format": SIGNED}
@@ -117,6 +116,20 @@ def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
             "name": "hollow",
             "mark": {"type": "point", "shape": "square", "filled": True, "color": STEPS[2], "size": 40},
             "encoding": {**where, "opacity": hollow},
+        },
+        {
+            # apart from the cells, so that a click on one chooses the night
+            "name": "when",
+            "transform": [
+                {"aggregate": [{"op": "max", "field": "at", "as": "at"}], "groupby": ["day"]},
+                {"calculate": "utcFormat(datum.at, '%m-%d')", "as": "written"},
+            ],
+            "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": MUTED},
+            "encoding": {
+                "x": where["x"],
+                "y": {"value": {"expr": "height + 4"}},
+                "text": {"field": "written", "type": "nominal"},
+            },
         },
     ]
     newest = {"op": "last_value", "field": value.column, "as": "newest"}

@@ -206,7 +206,7 @@ def index_of(view: View, prefix: str = PREFIX, *, history: bool = False) -> str:
 
 
 def is_latest(view: View) -> bool:
-    """Whether the rows of a view are those of latest runs, which no range of time cuts."""
+    """True if the rows of a view are those of latest runs, which no range of time cuts."""
     return index_of(view).startswith(f"{PREFIX}-latest-")
 
 
