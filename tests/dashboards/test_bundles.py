@@ -157,7 +157,9 @@ def test_a_click_chooses_a_name_and_its_night() -> None:
         assert set(re.findall(r"(\w+)SetTimeFilter", text)) == {product}
         calls = {name: call for line in text.splitlines() for name, call in sent(json.loads(line))}
         asked = f'{product}AddFilter({{match_phrase: {{"site": X[0]}}}}, "esjobs-flag-history")'
-        assert calls["today-nights", "sent_marks"] == f"X ? {asked} : null".replace("X", 'pick_marks["site"]')
+        assert calls["today-nights", "sent_marks"] == f"X && isValid(X[0]) ? {asked} : null".replace(
+            "X", 'pick_marks["site"]'
+        )
         assert f"{product}SetTimeFilter" in calls["today-nights", "sent_when"]
         assert f"{product}SetTimeFilter" in calls["site-days-failed", "sent_marks"]
         assert calls["efficiency-by-queue", "sent_marks"].endswith('"archive") : null')

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator
@@ -269,7 +270,7 @@ def test_a_panel_shows_what_the_store_holds(
 
 def key_of(row: Row, keys: list[str]) -> tuple[str, ...]:
     """What tells a row of a table from the others: its texts and its day, as texts."""
-    return tuple(str(row[key])[:10] if isinstance(row[key], date) else str(row[key])[:200] for key in keys)
+    return tuple(re.sub(r"^(\d{4}-\d\d-\d\d)[ T].*", r"\1", str(row[key])) for key in keys)
 
 
 MAY_BE_EMPTY = {

@@ -78,7 +78,8 @@ def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsInd
     """A chart whose marks choose their name on the dashboard, or their day as its range of time.
 
     Vega-Lite has no signals; a parameter that calls a function of the server is evaluated at every click.
-    Of two calls at once a server heeds one: days have a layer of their own where marks choose names.
+    Of two calls in one a server heeds the first, so each is a parameter; both hear a click on any layer, and
+    heed a mark that has their column.
     """
     layers = {layer["name"]: layer for layer in spec["layer"] if "name" in layer}
     when = "marks" if panel.kind == "days" else "when"
@@ -99,7 +100,7 @@ def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsInd
                 "params": [*layers[layer].get("params", ()), {"name": f"pick_{layer}", "select": select}],
             }
             value = f"pick_{layer}[{text_of(field)}]"
-            said = f"{value} ? {call.replace('VALUE', f'{value}[0]')} : null"
+            said = f"{value} && isValid({value}[0]) ? {call.replace('VALUE', f'{value}[0]')} : null"
             params.append({"name": f"sent_{layer}", "expr": said})
     changed = [layers[layer["name"]] if layer.get("name") in answers else layer for layer in spec["layer"]]
     return {**spec, "layer": changed, **({"params": params} if params else {})}

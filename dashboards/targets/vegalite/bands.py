@@ -118,7 +118,7 @@ def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
             "encoding": {**where, "opacity": hollow},
         },
         {
-            # apart from the cells, so that a click on one chooses the night
+            # a click on one chooses the night alone
             "name": "when",
             "transform": [
                 {"aggregate": [{"op": "max", "field": "at", "as": "at"}], "groupby": ["day"]},
