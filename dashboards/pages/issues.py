@@ -100,7 +100,6 @@ JOBS_TABLE = Panel(
     ),
     few=("job_id", "user", "detector", "severity", "lost_node_h"),
     empty=_EMPTY,
-    hint="open a row for details",
 )
 
 READ_ME = Panel(

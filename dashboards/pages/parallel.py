@@ -124,7 +124,6 @@ WORST = Panel(
     ),
     few=("job_id", "region", "worst", "core_h", "parallel_efficiency"),
     empty=_EMPTY,
-    hint="open a row for details",
 )
 
 

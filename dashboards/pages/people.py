@@ -136,7 +136,6 @@ JOBS_TABLE = Panel(
     ),
     few=("job_id", "user", "queue", "idle_core_h", "cpu_efficiency"),
     empty=_EMPTY,
-    hint="open a row for details",
 )
 
 PREDICTED = Panel(
@@ -167,7 +166,6 @@ PREDICTED = Panel(
         Entry("approach", "Approach", "name"),
     ),
     empty="No predictions in this selection; run: esjobs similar predict.",
-    hint="open a row for details",
 )
 
 READ_ME = Panel(

@@ -316,7 +316,6 @@ SITE_ROWS = Panel(
         Entry("sentence", "In words", "sentence"),
     ),
     empty="The latest run has no verdict for this name.",
-    hint="open a row for details",
 )
 
 SITE = Page(

@@ -151,7 +151,6 @@ IN_WORDS = Panel(
         Entry("sentence", "In words", "sentence"),
     ),
     empty="No verdicts.",
-    hint="open a row for details",
 )
 
 COMBINED = Panel(
