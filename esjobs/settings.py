@@ -116,7 +116,18 @@ class ClusterSettings(BaseModel):
     replicas: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=10)] | None = None
     """Of each index; one where there is a second node when not set. Indices that are there keep theirs."""
     template_priority: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=2**31 - 1)] = 500
-    """Of the index templates that ``esjobs setup`` makes, against those of others."""
+    """Of the index templates of ``esjobs setup``."""
+
+
+class DashboardSettings(BaseModel):
+    """Dashboards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=36_500)] = 30
+    """Days shown."""
+    refresh_s: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 300
+    """Between refreshes; 0: never."""
 
 
 class RetentionSettings(BaseModel):
@@ -159,6 +170,7 @@ class Settings(BaseModel):
     share: Share = "nobody"
     """Readers of the files that are made, beside their owner: ``nobody``, the ``group``, or ``all``."""
     cluster: ClusterSettings = ClusterSettings()
+    dashboards: DashboardSettings = DashboardSettings()
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from dashboards.pages.ask import ASK
 from dashboards.pages.cpu_models import CPU_MODELS
 from dashboards.pages.efficiency import EFFICIENCY
 from dashboards.pages.issues import ISSUES
@@ -10,13 +9,14 @@ from dashboards.pages.parallel import PARALLEL
 from dashboards.pages.people import PEOPLE
 from dashboards.pages.site import SITE
 from dashboards.pages.sites import SITES
+from dashboards.pages.today import TODAY
 from dashboards.pages.trust import TRUST
 from dashboards.panels.age import AS_OF
 from dashboards.spec import Page
 
 PAGES: tuple[Page, ...] = tuple(
     replace(page, above=AS_OF)
-    for page in (ASK, SITES, SITE, CPU_MODELS, EFFICIENCY, PARALLEL, PEOPLE, ISSUES, TRUST)
+    for page in (TODAY, SITES, SITE, CPU_MODELS, EFFICIENCY, PARALLEL, PEOPLE, ISSUES, TRUST)
 )
 """The first is where a reader starts."""
 

@@ -108,6 +108,7 @@ TABLE = Panel(
         Entry("n_jobs", "Jobs", "count"),
         TASKS,
     ),
+    few=("name", "k", "k_err", "grade", "n_jobs"),
     empty="No CPU model has a speed factor.",
 )
 
@@ -143,4 +144,5 @@ CPU_MODELS = Page(
         Choice("factors", "processing_type", "Processing type", chosen="all", single=True),
         Choice("factors", "name", "CPU model"),
     ),
+    beyond=(SPREAD_TABLE.id, ROWS.id),
 )

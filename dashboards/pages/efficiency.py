@@ -219,17 +219,17 @@ READ_ME = Panel(
 
 EFFICIENCY = Page(
     "efficiency",
-    "Efficiency",
-    "How much of the paid-for time does work?",
+    "Efficiency and failures",
+    "Where are core-hours lost?",
     stacked(
-        (16, ((COVERAGE, 26), (READ_ME, 22))),
-        (22, ((BY_QUEUE, 24), (WASTED, 24))),
+        (20, ((BY_QUEUE, 24), (WASTED, 24))),
+        (20, ((ENDS, 24), (LOST_HOURS, 24))),
+        (17, ((WAITING, 24), (BUSY, 24))),
+        (16, ((BY_TYPE, 24), (BY_MODEL, 24))),
+        (15, ((COVERAGE, 24), (SPREAD_EFFICIENCY, 24))),
         (18, ((BY_USER, 24), (WASTED_BY_USER, 24))),
-        (18, ((BY_PROJECT, 24), (BY_TYPE, 24))),
-        (22, ((ENDS, 24), (LOST_HOURS, 24))),
-        (22, ((WAITING, 24), (BUSY, 24))),
-        (16, ((BY_MODEL, 48),)),
-        (16, ((SPREAD_EFFICIENCY, 24), (SPREAD_CPU, 24))),
+        (16, ((BY_PROJECT, 24), (SPREAD_CPU, 24))),
+        (16, ((READ_ME, 48),)),
         (20, ((CPU_BY_USER, 24), (CPU_BY_PROJECT, 24))),
         (20, ((CPU_AGAINST_MEM, 48),)),
         (18, ((TIME_USED, 24), (MEMORY_USED, 24))),
@@ -240,5 +240,9 @@ EFFICIENCY = Page(
         Choice(JOBS.name, "project", "Project"),
         Choice(JOBS.name, "user", "User"),
         Choice(JOBS.name, "state", "State"),
+    ),
+    beyond=(
+        *(BY_USER.id, WASTED_BY_USER.id, BY_PROJECT.id, SPREAD_CPU.id, READ_ME.id, CPU_BY_USER.id),
+        *(CPU_BY_PROJECT.id, CPU_AGAINST_MEM.id, TIME_USED.id, MEMORY_USED.id),
     ),
 )

@@ -84,7 +84,7 @@ JOBS_TABLE = Panel(
     ),
     fields=(
         Entry("day", "Day", "time"),
-        Entry("job_id", "Job", "name"),
+        Entry("job_id", "Job", "name", "label"),
         Entry("user", "User", "name"),
         Entry("project", "Project", "name"),
         Entry("detector", "Rule", "name"),
@@ -98,8 +98,8 @@ JOBS_TABLE = Panel(
         Entry("idle_gpu_h", "GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
+    few=("job_id", "user", "detector", "severity", "lost_node_h"),
     empty=_EMPTY,
-    hint="open a row for details",
 )
 
 READ_ME = Panel(
@@ -127,11 +127,11 @@ ISSUES = Page(
     "Job issues",
     "Which jobs need a person?",
     stacked(
-        (16, ((BY_SEVERITY, 16), (BY_AREA, 16), (READ_ME, 16))),
-        (20, ((BY_RULE, 48),)),
-        (20, ((LOST, 16), (BY_USER, 16), (BY_PROJECT, 16))),
-        (20, ((IDLE_CORES, 24), (IDLE_GPUS, 24))),
-        (30, ((JOBS_TABLE, 48),)),
+        (13, ((BY_SEVERITY, 16), (BY_AREA, 16), (READ_ME, 16))),
+        (16, ((BY_RULE, 48),)),
+        (20, ((JOBS_TABLE, 48),)),
+        (18, ((LOST, 16), (BY_USER, 16), (BY_PROJECT, 16))),
+        (16, ((IDLE_CORES, 24), (IDLE_GPUS, 24))),
     ),
     choices=(
         Choice(_TABLE, "user", "User"),
@@ -141,4 +141,5 @@ ISSUES = Page(
         Choice(_TABLE, "queue", "Queue"),
     ),
     leads_to="people",
+    beyond=(READ_ME.id,),
 )

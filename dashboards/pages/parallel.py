@@ -109,7 +109,7 @@ WORST = Panel(
         Entry("time", "Measured", "time"),
         Entry("application", "Application", "name"),
         Entry("region", "Region", "name"),
-        Entry("job_id", "Job", "name"),
+        Entry("job_id", "Job", "name", "label"),
         Entry("user", "User", "name"),
         Entry("project", "Project", "name"),
         Entry("core_h", "Core-hours of the job", "number"),
@@ -122,8 +122,8 @@ WORST = Panel(
         Entry("omp_parallel_efficiency", "OpenMP", "fraction"),
         Entry("worst", "Worst branch", "name"),
     ),
+    few=("job_id", "region", "worst", "core_h", "parallel_efficiency"),
     empty=_EMPTY,
-    hint="open a row for details",
 )
 
 
@@ -241,7 +241,7 @@ PARALLEL = Page(
         (18, ((LOST_BY_APPLICATION, 24), (LOST_BY_REGION, 24))),
         (16, tuple((panel, 24) for panel in EFFICIENCIES[:2])),
         (16, tuple((panel, 24) for panel in EFFICIENCIES[2:])),
-        (26, ((WORST, 48),)),
+        (16, ((WORST, 48),)),
         (18, ((SPEEDUP_BY_SIZE, 24), (PARALLEL_BY_SIZE, 24))),
         (18, ((SCALING, 48),)),
         (16, ((ORPHANS, 48),)),
@@ -252,4 +252,5 @@ PARALLEL = Page(
         Choice("pop", "project", "Project"),
         Choice("pop", "queue", "Queue"),
     ),
+    beyond=(READ_ME.id, SCALING.id, ORPHANS.id),
 )

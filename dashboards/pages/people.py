@@ -122,7 +122,7 @@ JOBS_TABLE = Panel(
         most=MOST_ROWS,
     ),
     fields=(
-        Entry("job_id", "Job", "name"),
+        Entry("job_id", "Job", "name", "label"),
         Entry("project", "Project", "name"),
         Entry("user", "User", "name"),
         Entry("queue", "Queue", "name"),
@@ -134,8 +134,8 @@ JOBS_TABLE = Panel(
         Entry("score_gpu", "score_gpu", "number"),
         Entry("score_gpumem", "score_gpumem", "number"),
     ),
+    few=("job_id", "user", "queue", "idle_core_h", "cpu_efficiency"),
     empty=_EMPTY,
-    hint="open a row for details",
 )
 
 PREDICTED = Panel(
@@ -166,7 +166,6 @@ PREDICTED = Panel(
         Entry("approach", "Approach", "name"),
     ),
     empty="No predictions in this selection; run: esjobs similar predict.",
-    hint="open a row for details",
 )
 
 READ_ME = Panel(
@@ -194,11 +193,11 @@ PEOPLE = Page(
     "Who wastes most core-hours?",
     stacked(
         (9, ((READ_ME, 48),)),
-        (18, ((_wasted("project", "Project"), 24), (_wasted("user", "User"), 24))),
+        (16, ((_wasted("project", "Project"), 24), (_wasted("user", "User"), 24))),
         *((16, tuple((panel, 24) for panel in pair)) for pair in RANKINGS),
-        (26, ((WORST, 24), (WASTEFUL, 24))),
-        (20, ((CPU_OVER_HOURS, 48),)),
-        (24, ((JOBS_TABLE, 48),)),
+        (22, ((WORST, 24), (CPU_OVER_HOURS, 24))),
+        (26, ((WASTEFUL, 48),)),
+        (20, ((JOBS_TABLE, 48),)),
         (18, ((PREDICTED, 48),)),
     ),
     choices=(
@@ -208,4 +207,8 @@ PEOPLE = Page(
         Choice(_TABLE, "queue", "Queue"),
     ),
     leads_to="people",
+    beyond=(
+        *(READ_ME.id, WASTEFUL.id, PREDICTED.id),
+        *(panel.id for pair in RANKINGS[1:] for panel in pair),
+    ),
 )

@@ -33,6 +33,7 @@ QUEUES = Panel(
         *RANKS,
         N_JOBS,
     ),
+    few=("name", "status_shown", "deviation", "corepower", "estimate"),
     empty="The latest run has no such queue; clear a filter.",
 )
 
@@ -92,6 +93,7 @@ WRONG_TODAY = replace(
     view=replace(INCIDENTS.view, where=(), sort=("since", "site")),
     empty="No incident of this site in the last nights.",
     optional=False,
+    few=("site", "state", "since", "cost_core_h", "sentence"),
 )
 
 
@@ -314,7 +316,6 @@ SITE_ROWS = Panel(
         Entry("sentence", "In words", "sentence"),
     ),
     empty="The latest run has no verdict for this name.",
-    hint="open a row for details",
 )
 
 SITE = Page(
@@ -323,13 +324,13 @@ SITE = Page(
     "How fast is this site, why, and is it changing?",
     stacked(
         (3, ((HOW_MANY, 48),)),
-        (13, ((QUEUES, 48),)),
+        (12, ((QUEUES, 48),)),
         (8, ((COMBINED, 48),)),
         (8, ((WRONG_TODAY, 48),)),
         (13, ((EFFICIENCY_DAYS, 24), (FAILED_DAYS, 24))),
         (10, ((CHECKED, 48),)),
-        (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
-        (18, ((MIX, 24), (BY_MIX, 24))),
+        (20, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
+        (16, ((MIX, 24), (BY_MIX, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
         (15, ((FAILURES, 24), (WAITING, 24))),
         (16, ((TASK_ROWS, 48),)),
@@ -339,5 +340,10 @@ SITE = Page(
         Choice("flags", "site", "Site", single=True),
         Choice("flags", "name", "Queue"),
     ),
+    leads_to="efficiency",
     hint="Fields in the search bar: site (site) and name (queue).",
+    beyond=(
+        *(COMBINED.id, CHECKED.id, DECLARED_OVER_TIME.id, EFFICIENCY_OVER_TIME.id),
+        *(TASK_ROWS.id, SITE_ROWS.id),
+    ),
 )

@@ -86,6 +86,7 @@ TO_DECLARE = Panel(
         JOBS,
         TASKS,
     ),
+    few=("name", "site", "deviation", "corepower", "proposed_corepower"),
     empty="No deviation is confirmed; nothing to send.",
 )
 
@@ -150,7 +151,6 @@ IN_WORDS = Panel(
         Entry("sentence", "In words", "sentence"),
     ),
     empty="No verdicts.",
-    hint="open a row for details",
 )
 
 COMBINED = Panel(
@@ -161,13 +161,14 @@ COMBINED = Panel(
     View("flags", level="site", types="every", sort=("rank",)),
     "Declared: mean of the queues, weighted with their core time.",
     fields=(
-        OF_SITE,
+        replace(OF_SITE, role="label"),
         Entry("status_shown", "Standing", "name"),
         Entry("deviation", "Deviation", "percent"),
         COREPOWER,
         K,
         JOBS,
     ),
+    few=("site", "status_shown", "deviation", "corepower", "n_jobs"),
     empty="No verdicts on sites.",
 )
 
@@ -215,7 +216,7 @@ SITES = Page(
         (6, ((COUNTS, 48),)),
         (26, ((AGAINST, 26), (SORTED, 22))),
         (3, ((HOW_MANY, 48),)),
-        (16, ((TO_DECLARE, 48),)),
+        (14, ((TO_DECLARE, 48),)),
         (3, ((HOW_MANY_OPEN, 48),)),
         (14, ((OPEN, 48),)),
         (16, ((OVER_TIME, 48),)),
@@ -229,4 +230,5 @@ SITES = Page(
         Choice("flags", "status_shown", "Verdict"),
     ),
     leads_to="site",
+    beyond=(HOW_MANY_OPEN.id, OPEN.id, IN_WORDS.id),
 )

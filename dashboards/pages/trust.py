@@ -77,7 +77,7 @@ LEDGER = Panel(
     "Trust",
     View("nights", sort=("-night",)),
     fields=(
-        Entry("night", "Night", "time"),
+        Entry("night", "Night", "time", "label"),
         Entry("state", "State", "name"),
         Entry("reason", "Reason"),
         Entry("jobs", "Jobs", "count"),
@@ -85,6 +85,7 @@ LEDGER = Panel(
         Entry("late_days", "Late days", "count"),
         Entry("seconds", "Seconds", "number"),
     ),
+    few=("night", "state", "reason", "jobs", "jobs_dropped"),
     empty="No nightly runs in this period; start the service: esjobs serve.",
 )
 
@@ -108,6 +109,7 @@ FITS = Panel(
         Entry("n_rejected", "Rejected buckets", "count"),
         Entry("n_components", "Components", "count"),
     ),
+    few=("processing_type", "status", "n_names", "n_jobs", "pull_width"),
     empty="The latest run has no fit.",
 )
 
@@ -144,7 +146,12 @@ COMPONENT_TABLE = replace(
     title="Which queues are comparable?",
     kind="rows",
     empty="No two queues ran the same task.",
-    fields=tuple(field for field in COMPONENTS.fields if field.column != "names"),
+    fields=tuple(
+        replace(field, role="label") if field.column == "component" else field
+        for field in COMPONENTS.fields
+        if field.column != "names"
+    ),
+    few=("component", "n_names", "n_units", "n_jobs", "link"),
 )
 
 DROPPED_OF_RUN = Panel(
@@ -154,12 +161,14 @@ DROPPED_OF_RUN = Panel(
     "Trust",
     View("run_counts", where=(Where("kind", ("dropped",)),), sort=("-n",)),
     fields=(
-        Entry("window_end", "End of the window", "time"),
+        Entry("window_end", "End of the window", "time", "label"),
+        Entry("run", "Run", "name"),
         Entry("step", "Step", "name"),
         Entry("name", "Reason", "name"),
         Entry("n", "Rows", "count"),
         Entry("scope", "Scope", "name"),
     ),
+    few=("window_end", "run", "step", "name", "n"),
     empty="No dropped rows.",
 )
 
@@ -169,11 +178,12 @@ TRUST = Page(
     "Is anything missing or broken?",
     stacked(
         (7, ((LIGHT, 48),)),
-        (15, ((PER_DAY, 24), (OUTCOMES, 24))),
+        (14, ((PER_DAY, 24), (OUTCOMES, 24))),
         (13, ((FITS, 48),)),
-        (14, ((LEDGER, 24), (NIGHTS, 24))),
+        (13, ((LEDGER, 24), (NIGHTS, 24))),
         (16, ((PULLS_PANEL, 24), (COMPONENT_TABLE, 24))),
         (14, ((SHIFT, 22), (DROPPED_OF_RUN, 26))),
         (18, ((INDICES, 48),)),
     ),
+    beyond=(INDICES.id,),
 )

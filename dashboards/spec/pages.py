@@ -1,6 +1,7 @@
 """Pages of a dashboard server: which panels stand where, and what a reader may filter by."""
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from dashboards.spec.panels import Panel
 from dashboards.spec.views import Where
@@ -42,7 +43,7 @@ class Page:
     ``id``: fixed, a part of its address. ``question``: what a reader learns here, in one sentence.
     ``choices``: its filters. ``leads_to``: the page that opens, filtered, when a name is clicked.
     ``hint``: what a reader of a dashboard server has to know besides. ``above``: there a line above all
-    panels, which no filter reaches.
+    panels, which no filter reaches. ``beyond``: ids of panels that HTML pages alone show.
     """
 
     id: str
@@ -53,6 +54,21 @@ class Page:
     leads_to: str = ""
     hint: str = ""
     above: Panel | None = None
+    beyond: tuple[str, ...] = ()
+
+    @property
+    def board(self) -> tuple[Placed, ...]:
+        """Places on a dashboard server: without ``beyond``; what is left of a row shares its width."""
+        rows = []
+        for _, row in groupby(self.places, key=lambda each: each.y):
+            every = list(row)
+            kept = [each for each in every if each.panel.id not in self.beyond]
+            wide = kept == every
+            if kept:
+                widths = [each.w if wide else COLUMNS // len(kept) for each in kept]
+                panels = tuple((each.panel, width) for each, width in zip(kept, widths, strict=True))
+                rows.append((max(each.h for each in kept), panels))
+        return stacked(*rows)
 
     @property
     def preset(self) -> tuple[Where, ...]:

@@ -44,6 +44,7 @@ Kind = Literal[
     "coverage",
     "beside",
     "days",
+    "nights",
     "ranked",
     "caption",
     "against-scores",
@@ -75,8 +76,9 @@ the sum (the other field) as area. ``trend``: a quantity with its error over tim
 first. ``ends``: the same of jobs that did not finish, by how they ended. ``rates``: a rate (``x``) per name
 with its interval, and who differs from the rest. ``busy``: cores kept busy against cores given.
 ``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and
-of all. ``ranked``: names with the largest magnitudes of ``x``, with their sign. ``caption``: how many rows
-another panel has, as a sentence; of none, why. ``against-scores``: factors of CPU models against
+of all. ``nights``: a number (``y``) per name and night (``x``), in steps of colour. ``ranked``: names with
+the largest magnitudes of ``x``, with their sign. ``caption``: how many rows another panel has, as a sentence;
+of none, why. ``against-scores``: factors of CPU models against
 the scores that references have of each, from the lowest to the highest. ``worst``: jobs as they come, a bar
 of ``x`` each. ``of-jobs``: a score (``y``) of each job over its hours (``x``)."""
 
@@ -124,7 +126,8 @@ class Panel:
     because it is kept for, or speaks of, the headline alone. ``half``: in a report half as wide as the page,
     beside the next of these. ``besides``: the id of a panel of the report; the names of that are left out.
     ``stands_in``: the id of another, without rows of which this one is not folded. ``hint``: what a reader
-    may do with it in a dashboard server, which is no part of its title elsewhere.
+    may do with it in a dashboard server, which is no part of its title elsewhere. ``few``: columns of its
+    table in a dashboard server; none: the first five.
     """
 
     id: str
@@ -151,6 +154,7 @@ class Panel:
     besides: str = ""
     stands_in: str = ""
     hint: str = ""
+    few: tuple[str, ...] = ()
 
     def entry(self, role: Role) -> Entry:
         """The first field of a role; :class:`LookupError` when the panel has none."""

@@ -7,6 +7,7 @@ from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import OWN, IndexFields, JobsIndex
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
+from dashboards.targets.saved_objects.boards import Opening
 from dashboards.targets.saved_objects.checks import complaints
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import field
@@ -21,10 +22,13 @@ _MAKERS = {"portable": portable, "kibana": kibana}
 
 
 def bundle_of(target: str, settings: Settings | None = None) -> str:
-    """The lines of a bundle for an installation: its prefix, its index of jobs; without one, the defaults."""
-    cluster = (settings or Settings()).cluster
+    """The lines of a bundle for an installation: prefix, index of jobs, address of pages, range of time."""
+    settings = settings or Settings()
+    cluster, shown = settings.cluster, settings.dashboards
     jobs = jobs_of(cluster.jobs_index, cluster.field_map)
-    return _MAKERS[target](PAGES, HEADLINE, cluster.prefix, jobs)
+    base_url = getattr(getattr(settings, "web", None), "base_url", None)
+    opening = Opening(shown.days, shown.refresh_s, base_url or "")
+    return _MAKERS[target](PAGES, HEADLINE, cluster.prefix, jobs, opening)
 
 
 def jobs_of(index: str | None, field_map: str | None) -> JobsIndex:

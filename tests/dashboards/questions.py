@@ -63,7 +63,8 @@ def _of_panel(
     references = {each["name"]: (each["type"], each["id"]) for each in line["references"]}
     if "savedVis" in config:
         if config["savedVis"]["type"] == "vega":
-            yield Chart(page, name, _with(json.loads(config["savedVis"]["params"]["spec"]), pills))
+            spec = json.loads(config["savedVis"]["params"]["spec"])
+            yield Chart(page, name, _with(without_calls(spec), pills))
     elif panel["type"] == "lens":
         (reference,) = config["attributes"]["references"]
         index = _title(known, references[f"{name}:{reference['name']}"])
@@ -71,14 +72,20 @@ def _of_panel(
     elif "panelRefName" in panel:
         shown = known[references[panel["panelRefName"]]]
         assert references[f"{name}:{panel['panelRefName']}"] == (shown["type"], shown["id"])
+        state = json.loads(shown["attributes"]["visState"])
+        if state["type"] == "input_control_vis":
+            return
         (reference,) = shown["references"]
         index = _title(known, (reference["type"], reference["id"]))
         source = json.loads(shown["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
         query = {"bool": {"filter": [query_of(source["query"]["query"]), *pills]}}
-        if shown["type"] == "search":
-            yield _of_search(page, name, index, shown["attributes"], query)
-        else:
-            yield _of_aggregations(page, name, index, json.loads(shown["attributes"]["visState"]), query)
+        yield _of_aggregations(page, name, index, state, query)
+
+
+def without_calls(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart without the functions of a server that a click calls, which no other Vega has."""
+    kept = [each for each in spec.get("params", ()) if not each["name"].startswith("sent")]
+    return {**spec, "params": kept}
 
 
 def _title(known: dict[tuple[str, str], Line], key: tuple[str, str]) -> str:
@@ -98,23 +105,14 @@ def _with(found: Any, pills: list[Any]) -> Any:
     return found
 
 
-def _of_search(page: str, name: str, index: str, attributes: Line, query: Any) -> Question:
-    order = [{column: {"order": direction, "missing": "_last"}} for column, direction in attributes["sort"]]
-    body = {"size": 500, "sort": order, "query": query, "track_total_hits": True}
-
-    def rows(answer: dict[str, Any]) -> Rows:
-        hits = answer["hits"]["hits"]
-        return [{column: hit["_source"].get(column) for column in attributes["columns"]} for hit in hits]
-
-    return Question(page, name, index, body, rows)
-
-
 def _of_aggregations(page: str, name: str, index: str, state: Line, query: Any) -> Question:
     """A metric, a table or bars of aggregations."""
     metrics, keys, filters = [], [], []
     for each in state["aggs"]:
         if each["schema"] == "metric":
             metrics.append((each["id"], each["type"], each["params"].get("field")))
+        elif each["type"] == "date_histogram":
+            keys.append((each["params"]["field"], 0, "", "", False))
         elif each["type"] == "filters":
             filters = [(one["label"], one["input"]["query"]) for one in each["params"]["filters"]]
         else:
@@ -155,6 +153,10 @@ def _groups(
     numbers = {identity: {kind: {"field": field}} for identity, kind, field in metrics}
     inner: dict[str, Any] = dict(numbers)
     for field, size, order, direction, missing in reversed(keys):
+        if not size:
+            days = {"field": field, "calendar_interval": "1d", "min_doc_count": 1}
+            inner = {**numbers, "inner": {"date_histogram": days, "aggs": inner}}
+            continue
         terms: dict[str, Any] = {"field": field, "size": size, "order": {order: direction}}
         if missing:
             terms["missing"] = MISSING
@@ -171,11 +173,16 @@ def _unfolded(
     level: dict[str, Any], keys: list[str], metrics: list[tuple[str, str, str]], row: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     if not keys:
-        yield row | {field: level[identity]["value"] for identity, _, field in metrics}
+        yield row | {field: _moment_or_number(level[identity]) for identity, _, field in metrics}
         return
     for bucket in level["inner"]["buckets"]:
-        key = None if bucket["key"] == MISSING else bucket["key"]
+        key = bucket.get("key_as_string", bucket["key"])
+        key = None if key == MISSING else key
         yield from _unfolded(bucket, keys[1:], metrics, {**row, keys[0]: key})
+
+
+def _moment_or_number(found: dict[str, Any]) -> Any:
+    return found.get("value_as_string", found["value"])
 
 
 def _of_lens(page: str, name: str, index: str, attributes: Line, pills: list[Any]) -> Question:
@@ -192,7 +199,9 @@ def _of_lens(page: str, name: str, index: str, attributes: Line, pills: list[Any
     keys, metrics = [], []
     for identity in layer["columnOrder"]:
         column = columns[identity]
-        if column["operationType"] == "terms":
+        if column["operationType"] == "date_histogram":
+            keys.append((column["sourceField"], 0, "", "", False))
+        elif column["operationType"] == "terms":
             params = column["params"]
             order = params["orderBy"].get("columnId", "_key")
             assert order == "_key" or order in columns

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.spec import Mean, Page, Panel, table
+from dashboards.spec import OWN, JobsIndex, Mean, Page, Panel, table
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
+from dashboards.targets.saved_objects.boards import Opening
 from dashboards.targets.saved_objects.checks import complaints
 from dashboards.targets.saved_objects.data_views import KINDS
 from docs.generate import objects
@@ -125,17 +126,65 @@ def test_data_views_say_what_the_mapping_says(each: Table) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_dashboard_asks_few_things_for_few_rows(target: str) -> None:
+def test_a_dashboard_is_three_screens_that_ask_few_things(target: str) -> None:
     for line in MAKERS[target](PAGES, HEADLINE).splitlines():
         each = json.loads(line)
+        assert each["type"] != "search"
         if each["type"] != "dashboard":
             continue
-        panels = json.loads(each["attributes"]["panelsJSON"])
-        questions = [url for panel in panels for url in urls(panel)]
-        asked = len(questions) + sum("savedVis" not in panel["embeddableConfig"] for panel in panels)
-        assert asked <= 20 + 3, each["id"]  # three are those of the line about age
-        for url in questions:
-            assert url["body"].get("size", 0) <= 1000
+        opened = each["attributes"]
+        assert (opened["timeFrom"], opened["timeTo"]) == ("now-30d", "now")
+        assert opened["refreshInterval"] == {"pause": False, "value": 300_000}
+        panels = json.loads(opened["panelsJSON"])
+        assert max(sum(panel["gridData"][side] for side in "yh") for panel in panels) <= 3 * SCREEN
+        for panel in panels:
+            for url in urls(panel):
+                assert url["body"].get("size", 0) <= 1000
+    for page in PAGES:
+        assert sum(placed.panel.kind != "caption" for placed in page.board) <= 12, page.id
+        assert set(page.beyond) <= {placed.panel.id for placed in page.places}, page.id
+
+
+SCREEN = 32
+"""Rows of the grid that a screen of 1,080 pixels shows."""
+
+
+def test_a_click_chooses_a_name_and_its_night() -> None:
+    """Each server has functions of its own name; that of the other would end the chart."""
+    for target, product in {"kibana": "kibana", "portable": "opensearchDashboards"}.items():
+        text = MAKERS[target](PAGES, HEADLINE, jobs=JobsIndex("archive", "end", OWN.columns))
+        assert set(re.findall(r"(\w+)AddFilter", text)) == {product}
+        assert set(re.findall(r"(\w+)SetTimeFilter", text)) == {product}
+        calls = {name: call for line in text.splitlines() for name, call in sent(json.loads(line))}
+        asked = f'{product}AddFilter({{match_phrase: {{"site": X[0]}}}}, "esjobs-flag-history")'
+        assert calls["today-nights", "sent_marks"] == f"X && isValid(X[0]) ? {asked} : null".replace(
+            "X", 'pick_marks["site"]'
+        )
+        assert f"{product}SetTimeFilter" in calls["today-nights", "sent_when"]
+        assert f"{product}SetTimeFilter" in calls["site-days-failed", "sent_marks"]
+        assert calls["efficiency-by-queue", "sent_marks"].endswith('"archive") : null')
+        assert '{match_phrase: {"name"' in calls["site-k-over-time", "sent_marks"]
+        assert "as-of" not in {panel for panel, _ in calls}
+
+
+def sent(line: dict[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """What a click on a mark of a chart calls, by panel and parameter."""
+    for panel in json.loads(line["attributes"].get("panelsJSON", "[]")):
+        spec = json.loads(panel["embeddableConfig"].get("savedVis", {}).get("params", {}).get("spec", "{}"))
+        for each in spec.get("params", ()):
+            if each["name"].startswith("sent"):
+                yield (panel["panelIndex"], each["name"]), each["expr"]
+
+
+def test_names_lead_to_pages_where_there_are_some() -> None:
+    text = kibana(PAGES, HEADLINE, opening=Opening(days=7, refresh_s=0, base_url="https://grid.example"))
+    lines = [json.loads(line)["attributes"] for line in text.splitlines()]
+    forms = {each["title"]: json.loads(each["fieldFormatMap"]) for each in lines if "fieldFormatMap" in each}
+    assert forms["esjobs-issues"]["job_id"]["params"]["urlTemplate"] == "https://grid.example/job/{{value}}"
+    assert forms["esjobs-latest-flags"]["deviation"]["id"] == "percent"
+    opened = [each for each in lines if "timeFrom" in each]
+    assert {(each["timeFrom"], each["refreshInterval"]["pause"]) for each in opened} == {("now-7d", True)}
+    assert "urlTemplate" not in kibana(PAGES, HEADLINE)
 
 
 def urls(panel: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -60,7 +60,7 @@ def everything(client: Client, public: bool = False) -> dict[str, bytes]:
     page = client.get("/pages/efficiency.html").text
     folder = re.search(r'data-folder="([^"]+)"', page)
     assert folder is not None
-    parts = ("efficiency-0.js", "issues-0.js", "site-0.js", "trust-0.js", "ask-0.js")
+    parts = ("efficiency-0.js", "issues-0.js", "site-0.js", "trust-0.js", "today-0.js")
     addresses += [f"/pages/{folder[1]}/{part}" for part in parts]
     got = {each: client.get(each) for each in addresses}
     bad = {each: answer.status for each, answer in got.items() if answer.status not in (200, 404)}

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, Choice, IndexFields, JobsIndex, Page, Panel, View, hinted
+from dashboards.spec import JOBS, OWN, JobsIndex, Page, Panel, View, hinted
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
-from dashboards.targets.saved_objects.boards import Board
-from dashboards.targets.saved_objects.charts import drawn
-from dashboards.targets.saved_objects.data_views import data_view
+from dashboards.targets.portable.visualizations import offered
+from dashboards.targets.saved_objects.boards import MONTH, Board, Opening
+from dashboards.targets.saved_objects.charts import Clicks, drawn
+from dashboards.targets.saved_objects.data_views import data_view, linked
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import (
     PREFIX,
@@ -19,7 +20,6 @@ from dashboards.targets.saved_objects.objects import (
     identity,
     text_of,
 )
-from dashboards.targets.saved_objects.searches import search
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title
 from dashboards.targets.vegalite.index import index_of
 
@@ -31,12 +31,17 @@ LEADS = "page-of-name"
 """Id of the link from a name to its page."""
 
 
-def kibana(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
+def kibana(
+    pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN, opening: Opening = MONTH
+) -> str:
     """The lines of the file."""
-    return bundle([*_objects(pages, method, prefix, jobs), jobs_view(jobs, prefix)])
+    objects = [*_objects(pages, method, prefix, jobs, opening), jobs_view(jobs, prefix)]
+    return bundle(linked(each, opening.base_url) for each in objects)
 
 
-def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -> Iterator[SavedObject]:
+def _objects(
+    pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex, opening: Opening
+) -> Iterator[SavedObject]:
     tag = SavedObject(
         "tag",
         "results",
@@ -46,26 +51,25 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
     yield tag
     tagged = Reference(f"tag-ref-{tag.id}", "tag", tag.id)
     chosen = {page.id: {choice.column for choice in page.choices} for page in pages}
+    # jobs find their queue under its name in results, too
+    chosen |= {name: found | {"name"} for name, found in chosen.items() if "queue" in found}
     for page in pages:
         # on its own page a click narrows without a way to another
         leads = chosen[page.leads_to] if page.leads_to not in ("", page.id) else set()
-        board = Board(page, prefix)
+        board = Board(page, prefix, opening)
         _links(board, pages)
         top = LINKS_ROWS
         if page.above is not None:
             line = drawn(page.above, method, prefix)
             board.add(page.above.id, "visualization", (0, top, 48, ABOVE_ROWS), line)
             top += ABOVE_ROWS
-        for placed in page.places:
+        clicks = Clicks("kibana", {choice.column for choice in page.choices})
+        for placed in page.board:
             panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
-            if (chart := drawn_alike(panel, method, prefix, jobs)) is not None:
+            if (chart := drawn_alike(panel, method, prefix, jobs, clicks)) is not None:
                 board.add(panel.id, "visualization", place, chart, shown_title(panel))
-            elif panel.kind == "rows":
-                found = search(panel, method, prefix, plain=False)
-                yield found
-                board.add_object(panel.id, found, place, title=panel.title)
             else:
                 _lens(board, panel, place, method, leads)
         board.references.append(tagged)
@@ -82,12 +86,12 @@ def _lens(
     ``leads``: columns whose names lead to another page, where they can be chosen.
     """
     if panel.kind != "tiles":
-        make = datatable if panel.kind == "table" else bars
+        make = bars if panel.kind == "bars" else datatable
         attributes = make(panel, method, board.prefix)
         config: dict[str, Any] = {"attributes": attributes, "enhancements": {}}
         leads_to = board.page.leads_to
         if panel.entry("label").column in leads:
-            config["enhancements"] = _opening()
+            config["enhancements"] = _opening(leads_to)
             name = f"{panel.id}:drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:{LEADS}:dashboardId"
             board.references.append(
                 Reference(name, "dashboard", identity("dashboard", leads_to, board.prefix))
@@ -115,13 +119,13 @@ def _add(
     board.references.extend(references(name, attributes))
 
 
-def _opening() -> dict[str, Any]:
+def _opening(page: str) -> dict[str, Any]:
     """Return the drilldown of a name: its page, with the name as filter and the same time range.
 
     Other filters stay behind: not every panel there has their columns, and would be empty.
     """
     config = {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": False}
-    action = {"config": config, "factoryId": "DASHBOARD_TO_DASHBOARD_DRILLDOWN", "name": "Look at it alone"}
+    action = {"config": config, "factoryId": "DASHBOARD_TO_DASHBOARD_DRILLDOWN", "name": f"Open page: {page}"}
     event = {"action": action, "eventId": LEADS, "triggers": ["FILTER_TRIGGER"]}
     return {"dynamicActions": {"events": [event]}}
 
@@ -148,18 +152,9 @@ def _links(board: Board, pages: Sequence[Page]) -> None:
     board.add("way", "links", (0, 0, 48, LINKS_ROWS), {"attributes": attributes, "enhancements": {}})
 
 
-def _fields_of(choices: Sequence[Choice], jobs: JobsIndex) -> Iterator[tuple[Choice, str]]:
-    """Filters with the fields they act on; one that an index of jobs does not have is left out."""
-    for choice in choices:
-        if choice.table != JOBS.name:
-            yield choice, choice.column
-        elif names := jobs.columns.get(choice.column, IndexFields(())).names:
-            yield choice, names[0]
-
-
 def _controls(board: Board, jobs: JobsIndex) -> dict[str, Any]:
     """The filters of a page, to choose from above it."""
-    choices = list(_fields_of(board.page.choices, jobs))
+    choices = list(offered(board.page, jobs))
     if not choices:
         return {}
     panels = {}

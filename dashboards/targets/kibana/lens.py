@@ -3,7 +3,15 @@
 from typing import Any
 
 from dashboards.spec import Panel, Tile
-from dashboards.targets.portable.visualizations import FURTHER, columns_of_table, first_sort, most_names
+from dashboards.targets.portable.visualizations import (
+    WIDE,
+    columns_of_table,
+    first_sort,
+    is_moment,
+    is_ordering,
+    most_of_key,
+)
+from dashboards.targets.saved_objects.charts import NAMES
 from dashboards.targets.saved_objects.conditions import all_of, kuery
 from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, Attributes, Reference, data_view_of
@@ -90,43 +98,60 @@ def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attrib
 # The ground of numbers that a verdict has a colour for, as pale as a page is calm
 _GROUND = {"confirmed": "#f6d9cb", "ok": "#d6e6f2"}
 
-# Pixels of columns of names, which are not to be cut
-_WIDE = {"name": 190, "site": 150}
-
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A row per name, with its numbers and words."""
     wanted, direction = first_sort(panel)
     keys, numbers = columns_of_table(panel)
     rows_table = table(panel.view.table)
-    by_number = wanted != "" and KINDS[rows_table.column(wanted).type][0] == "number"
-    by = {"columnId": wanted, "type": "column"} if by_number else {"type": "alphabetical"}
+    ordering = is_ordering(panel, wanted)
+    by = {"columnId": wanted, "type": "column"} if ordering else {"type": "alphabetical"}
     named: dict[str, Column] = {}
-    for name, title in keys:
-        size = FURTHER if named else most_names(panel)
-        named[name] = _terms(name, title, by, direction, size, missing=bool(named))
+    for number, (name, title) in enumerate(keys):
+        size = most_of_key(panel, keys, number)
+        made = _terms(name, title, by, direction, size, missing=bool(named))
+        named[name] = made | _KEYS.get(KINDS[rows_table.column(name).type][0], {})
     for name, title in numbers:
-        named[name] = _measure(title, "max", name)  # written as the data view says
-    hidden = by_number and wanted not in named
+        kind = {"dataType": "date"} if is_moment(panel, name) else {}
+        named[name] = _measure(title, "max", name, **kind)  # written as the data view says
+    hidden = ordering and wanted not in named
     if hidden:
-        named[wanted] = _measure(wanted, "min" if direction == "asc" else "max", wanted)
+        kind = {"dataType": "date"} if is_moment(panel, wanted) else {}
+        named[wanted] = _measure(wanted, "min" if direction == "asc" else "max", wanted, **kind)
+    texts = any(not KINDS[rows_table.column(name).type][2] for name in named)
     shown: dict[str, Any] = {
-        "columns": [_shown_column(name, hidden=hidden and name == wanted) for name in named],
+        "columns": [
+            _shown_column(name, hidden=hidden and name == wanted, is_name=name in NAMES) for name in named
+        ],
         "layerId": LAYER,
         "layerType": "data",
         "paging": {"enabled": True, "size": 10},
-        "rowHeight": "single",
+        # a sentence is read whole
+        "rowHeight": "auto" if texts else "single",
         "headerRowHeight": "auto",
     }
-    if wanted in dict(numbers):
+    if wanted in named and not hidden:
         shown["sorting"] = {"columnId": wanted, "direction": direction}
     return lens(panel, panel.title, "lnsDatatable", named, shown, method, prefix)
 
 
-def _shown_column(name: str, *, hidden: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {"columnId": name, "isTransposed": False}
-    if name in _WIDE:
-        shown["width"] = _WIDE[name]
+# What a key of another type than text has in place of what a text has
+_KEYS: dict[str, dict[str, Any]] = {
+    "number": {"dataType": "number"},
+    "boolean": {"dataType": "boolean"},
+    "date": {
+        "dataType": "date",
+        "operationType": "date_histogram",
+        "params": {"dropPartials": False, "includeEmptyRows": False, "interval": "1d"},
+        "scale": "interval",
+    },
+}
+
+
+def _shown_column(name: str, *, hidden: bool, is_name: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"columnId": name, "isTransposed": False, "oneClickFilter": is_name}
+    if name in WIDE:
+        shown["width"] = WIDE[name]
     if hidden:
         # there to sort by
         shown["hidden"] = True

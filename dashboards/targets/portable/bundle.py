@@ -3,46 +3,56 @@
 from collections.abc import Iterator, Sequence
 
 from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, hinted
-from dashboards.targets.portable.visualizations import visualization
-from dashboards.targets.saved_objects.boards import Board
-from dashboards.targets.saved_objects.charts import drawn
-from dashboards.targets.saved_objects.data_views import data_view
+from dashboards.targets.portable.visualizations import choices, visualization
+from dashboards.targets.saved_objects.boards import MONTH, Board, Opening
+from dashboards.targets.saved_objects.charts import Clicks, drawn
+from dashboards.targets.saved_objects.data_views import data_view, linked
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
-from dashboards.targets.saved_objects.searches import search
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title, way
 
-WAY_ROWS, ABOVE_ROWS = 4, 3
-"""Heights of the lines with the way to other pages, and with window, run and age."""
+WAY_ROWS, ABOVE_ROWS = 4, 4
+"""Heights of the lines with the way to other pages, and with window, run, age and choices."""
 
 
-def portable(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
+def portable(
+    pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN, opening: Opening = MONTH
+) -> str:
     """The lines of the file."""
-    return bundle([*_objects(pages, method, prefix, jobs), jobs_view(jobs, prefix, computed=False)])
+    objects = [*_objects(pages, method, prefix, jobs, opening), jobs_view(jobs, prefix, computed=False)]
+    return bundle(linked(each, opening.base_url) for each in objects)
 
 
-def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -> Iterator[SavedObject]:
+def _objects(
+    pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex, opening: Opening
+) -> Iterator[SavedObject]:
     for page in pages:
-        board = Board(page, prefix)
+        board = Board(page, prefix, opening)
         board.add("way", "visualization", (0, 0, 48, WAY_ROWS), way(pages, page, prefix))
         top = WAY_ROWS
         if page.above is not None:
             line = drawn(page.above, method, prefix)
-            board.add(page.above.id, "visualization", (0, top, 48, ABOVE_ROWS), line)
+            width = 24 if page.choices else 48
+            board.add(page.above.id, "visualization", (0, top, width, ABOVE_ROWS), line)
+            if page.choices:
+                shown = choices(page, jobs, prefix)
+                board.add_object("choices", shown, (width, top, 48 - width, ABOVE_ROWS))
+                yield shown
             top += ABOVE_ROWS
-        for placed in page.places:
+        clicks = Clicks("opensearchDashboards", {choice.column for choice in page.choices})
+        for placed in page.board:
             panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
-            if (chart := drawn_alike(panel, method, prefix, jobs)) is not None:
+            if (chart := drawn_alike(panel, method, prefix, jobs, clicks)) is not None:
                 board.add(panel.id, "visualization", place, chart, shown_title(panel))
             else:
-                make = search if panel.kind == "rows" else visualization
-                shown = make(panel, method, prefix)
+                shown = visualization(panel, method, prefix)
                 board.add_object(panel.id, shown, place, title=panel.title)
                 yield shown
         chosen = [(choice, View(choice.table)) for choice in page.choices if choice.chosen]
-        yield from (data_view(view, prefix) for _, view in chosen)
+        offered_of = {choice.table for choice in page.choices} - {JOBS.name}
+        yield from (data_view(View(name), prefix) for name in sorted(offered_of))
         yield board.saved(
             tuple((condition, view) for condition, (_, view) in zip(page.preset, chosen, strict=True))
         )

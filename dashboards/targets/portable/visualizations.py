@@ -1,9 +1,9 @@
 """Panels as visualizations of aggregations, which OpenSearch Dashboards and Kibana both draw."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import Panel
+from dashboards.spec import JOBS, Choice, IndexFields, JobsIndex, Page, Panel, View
 from dashboards.targets.saved_objects.conditions import all_of, kuery
 from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_view_of, search_source, text_of
@@ -11,8 +11,11 @@ from dashboards.targets.vegalite.index import index_of
 from dashboards.targets.vegalite.sums import BAR
 from esjobs.schema.catalogue import table
 
-MOST_NAMES = 500
-"""Rows of a table at most."""
+MOST_NAMES, MOST_OF_ROWS = 500, 100
+"""Rows of a table at most: of names, and of rows as they are."""
+
+MOST_COLUMNS = 5
+"""Columns of a table at most, so that it can be read in a window of 1000 pixels."""
 
 Aggregation = dict[str, Any]
 
@@ -26,11 +29,72 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX) -> SavedObjec
         "description": panel.description,
         "kibanaSavedObjectMeta": search_source(kuery(panel.view, method), data_view),
         "title": panel.title,
-        "uiStateJSON": "{}",
+        "uiStateJSON": text_of(_as_opened(panel) if kind == "table" else {}),
         "version": 1,
         "visState": text_of(state),
     }
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
+
+
+WIDE = {"name": 190, "site": 150, "sentence": 520}
+"""Pixels of columns of names and sentences, which are not to be cut."""
+
+
+def _as_opened(panel: Panel) -> dict[str, Any]:
+    """Widths of columns, and their order where days are their names, which no aggregation can turn."""
+    keys, numbers = columns_of_table(panel)
+    shown = [column for column, _ in (*keys, *numbers)]
+    widths = [{"colIndex": place, "width": WIDE[name]} for place, name in enumerate(shown) if name in WIDE]
+    wanted, direction = first_sort(panel)
+    sort = (
+        {"colIndex": 0, "direction": direction} if is_moment(panel, shown[0]) and wanted == shown[0] else {}
+    )
+    return {"vis": {"columnsWidth": widths, **({"sortColumn": sort} if sort else {})}}
+
+
+def offered(page: Page, jobs: JobsIndex) -> Iterator[tuple[Choice, str]]:
+    """Filters with the fields they act on; one that an index of jobs does not have is left out."""
+    for choice in page.choices:
+        if choice.table != JOBS.name:
+            yield choice, choice.column
+        elif names := jobs.columns.get(choice.column, IndexFields(())).names:
+            yield choice, names[0]
+
+
+def choices(page: Page, jobs: JobsIndex, prefix: str = PREFIX) -> SavedObject:
+    """The object with the filters of a page."""
+    controls, views = [], []
+    for number, (choice, field) in enumerate(offered(page, jobs)):
+        reference = f"control_{number}_index_pattern"
+        views.append(data_view_of(index_of(View(choice.table), prefix), reference, prefix))
+        options = {"dynamicOptions": True, "multiselect": not choice.single, "order": "desc", "size": 100}
+        controls.append(
+            {
+                "fieldName": field,
+                "id": choice.column,
+                "indexPatternRefName": reference,
+                "label": choice.title,
+                "options": {"type": "terms", **options},
+                "parent": "",
+                "type": "list",
+            }
+        )
+    params = {"controls": controls, "pinFilters": False, "updateFiltersOnChange": True}
+    state = {
+        "aggs": [],
+        "params": params | {"useTimeFilter": False},
+        "title": "",
+        "type": "input_control_vis",
+    }
+    attributes = {
+        "description": "",
+        "kibanaSavedObjectMeta": search_source(""),
+        "title": f"Choices: {page.title}",
+        "uiStateJSON": "{}",
+        "version": 1,
+        "visState": text_of(state),
+    }
+    return SavedObject("visualization", f"choices-{page.id}", attributes, tuple(views), prefix)
 
 
 def _aggregation(number: int, kind: str, schema: str, **params: Any) -> Aggregation:
@@ -73,18 +137,15 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
     for number, (column, title) in enumerate(numbers, 1):
         metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
     order, direction = _order(panel, [column for column, _ in numbers])
-    split = [
-        _aggregation(
-            len(metrics) + number,
-            "terms",
-            "bucket",
-            **(terms(column, "", direction, most_names(panel) if number == 1 else FURTHER) | order),
-            customLabel=title,
-        )
-        for number, (column, title) in enumerate(keys, 1)
-    ]
-    for each in split[1:]:
-        each["params"] |= {"missingBucket": True, "missingBucketLabel": "-"}
+    split = []
+    for number, (column, title) in enumerate(keys):
+        kind = "date_histogram" if is_moment(panel, column) else "terms"
+        params: dict[str, Any] = {"field": column, "interval": "d", "min_doc_count": 1}
+        if kind == "terms":
+            params = terms(column, "", direction, most_of_key(panel, keys, number)) | order
+            params |= {"missingBucket": True, "missingBucketLabel": "-"} if number else {}
+        name = len(metrics) + number + 1
+        split.append(_aggregation(name, kind, "bucket", **params, customLabel=title))
     params = {
         "percentageCol": "",
         "perPage": 10,
@@ -99,7 +160,7 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
 def _order(panel: Panel, numbers: Sequence[str]) -> tuple[dict[str, Any], str]:
     """Return the order of a table: a displayed or hidden number, or its names."""
     wanted, direction = first_sort(panel)
-    if not wanted or KINDS[table(panel.view.table).column(wanted).type][0] != "number":
+    if not is_ordering(panel, wanted):
         return {"orderBy": "_key"}, direction
     if wanted in numbers:
         return {"orderBy": str(numbers.index(wanted) + 1)}, direction
@@ -113,32 +174,50 @@ def first_sort(panel: Panel) -> tuple[str, str]:
     return sort.lstrip("-"), "desc" if sort.startswith("-") else "asc"
 
 
+def is_ordering(panel: Panel, column: str) -> bool:
+    """True if the names of a table can be ordered by a column: by a number or a time of theirs."""
+    if column in ("", panel.entry("label").column):
+        return False
+    return KINDS[table(panel.view.table).column(column).type][0] in ("number", "date")
+
+
 FURTHER = 5
 """Texts of one name at most: more than one only where a reader looks at several processing types at once."""
 
 
 def most_names(panel: Panel) -> int:
     """Rows of a table at most."""
-    return panel.most[0] if panel.most else MOST_NAMES
+    return panel.most[0] if panel.most else MOST_OF_ROWS if panel.view.most else MOST_NAMES
+
+
+def most_of_key(panel: Panel, keys: Sequence[tuple[str, str]], number: int) -> int:
+    """Groups of a key at most: many of names, few of what a name has; a day has many of each."""
+    return most_names(panel) if number == 0 or is_moment(panel, keys[0][0]) else FURTHER
+
+
+def is_moment(panel: Panel, column: str) -> bool:
+    """True if a column is of days or times, of which a table has a row each."""
+    return KINDS[table(panel.view.table).column(column).type][0] == "date"
 
 
 def columns_of_table(panel: Panel) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The texts of a table, its names first, and its numbers, each with its heading.
+    """The texts of a table, its names first, and its numbers and times, each with its heading.
 
-    An error follows its quantity.
+    An error follows its quantity. A table that does not say which has its first columns.
     """
     rows_table = table(panel.view.table)
     label = panel.entry("label")
-    keys, numbers = [(label.column, label.title)], []
+    every = {label.column: label.title}
     for field in panel.fields:
-        if field is label:
-            continue
-        if KINDS[rows_table.column(field.column).type][0] != "number":
-            keys.append((field.column, field.title))
-            continue
-        numbers.append((field.column, field.title))
+        every.setdefault(field.column, field.title)
         if field.error:
-            numbers.append((field.error, f"± {field.title}"))
+            every.setdefault(field.error, f"± {field.title}")
+    keys: list[tuple[str, str]] = []
+    numbers: list[tuple[str, str]] = []
+    for column in panel.few or tuple(every)[:MOST_COLUMNS]:
+        kind = KINDS[rows_table.column(column).type][0]
+        is_number = column != label.column and kind in ("number", "date")
+        (numbers if is_number else keys).append((column, every[column]))
     return keys, numbers
 
 
@@ -223,4 +302,4 @@ def _axes(title: str) -> dict[str, Any]:
 
 
 # Kinds of panel that are visualizations of aggregations
-_KINDS = {"tiles": _tiles, "table": _table, "bars": _bars}
+_KINDS = {"tiles": _tiles, "table": _table, "rows": _table, "bars": _bars}

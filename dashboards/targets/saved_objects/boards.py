@@ -7,9 +7,21 @@ from dashboards.spec import Page, View, Where
 from dashboards.targets.saved_objects.objects import PREFIX, Reference, SavedObject, data_view_of, text_of
 from dashboards.targets.vegalite.index import index_of
 
-TIME_FROM, TIME_TO = "now-10y", "now+1y"
-"""The range in which a dashboard is opened: wide, because charts over time are as wide as their data, and
-what is latest is shown whenever it was made."""
+
+@dataclass(frozen=True)
+class Opening:
+    """Opening of dashboards: last ``days``, loaded again every ``refresh_s`` seconds (0: never).
+
+    ``base_url``: of the pages over HTTP to which names in tables lead; empty: to none.
+    """
+
+    days: int = 30
+    refresh_s: int = 300
+    base_url: str = ""
+
+
+MONTH = Opening()
+"""Without settings."""
 
 OPTIONS = {
     "hidePanelTitles": False,
@@ -27,6 +39,7 @@ class Board:
 
     page: Page
     prefix: str = PREFIX
+    opening: Opening = MONTH
     panels: list[dict[str, Any]] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
 
@@ -74,9 +87,13 @@ class Board:
             "kibanaSavedObjectMeta": {"searchSourceJSON": text_of(source)},
             "optionsJSON": text_of(OPTIONS),
             "panelsJSON": text_of(self.panels),
-            "timeFrom": TIME_FROM,
+            "refreshInterval": {
+                "pause": self.opening.refresh_s == 0,
+                "value": 1000 * self.opening.refresh_s,
+            },
+            "timeFrom": f"now-{self.opening.days}d",
             "timeRestore": True,
-            "timeTo": TIME_TO,
+            "timeTo": "now",
             "title": f"{self.prefix}: {self.page.title}",
             "version": 1,
             **more,

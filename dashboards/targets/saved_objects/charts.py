@@ -6,13 +6,14 @@ in the place of the chart.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from dashboards.spec import OWN, JobsIndex, Panel
+from dashboards.spec import JOBS, OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
-from dashboards.targets.vegalite.index import hits
+from dashboards.targets.vegalite.index import hits, index_of
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
 from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
 
@@ -37,7 +38,17 @@ _SIZED = ("width", "height", "autosize")
 _COLUMNS = "width < 430 ? 2 : 3"
 
 
-def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> Spec:
+@dataclass(frozen=True)
+class Clicks:
+    """Of marks: ``product`` begins the functions of a server, ``columns`` are those that can be chosen."""
+
+    product: str
+    columns: Collection[str]
+
+
+def chart(
+    panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN, clicks: Clicks | None = None
+) -> Spec:
     """The specification of a chart that asks for its rows itself."""
     spec = from_index(panel, Paint(size=52), method=method, prefix=prefix, jobs=jobs)
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
@@ -55,7 +66,53 @@ def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN
         weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
     layers = [*kept["layer"], nothing(panel.empty, grouped=grouped, weight=weight)]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
-    return coloured
+    return coloured if clicks is None else clicked(coloured, panel, clicks, prefix, jobs)
+
+
+NAMES = ("name", "site", "queue", "user", "project", "application")
+"""Columns of names by which a click chooses."""
+_DAY_MS = 86_400_000
+
+
+def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsIndex) -> Spec:
+    """A chart whose marks choose their name on the dashboard, or their day as its range of time.
+
+    Vega-Lite has no signals; a parameter that calls a function of the server is evaluated at every click.
+    Of two calls in one a server heeds the first, so each is a parameter; both hear a click on any layer, and
+    heed a mark that has their column.
+    """
+    layers = {layer["name"]: layer for layer in spec["layer"] if "name" in layer}
+    when = "marks" if panel.kind == "days" else "when"
+    answers = {when: ("at", f"{clicks.product}SetTimeFilter(VALUE, VALUE + {_DAY_MS})")}
+    if when != "marks" and (name := _clickable(panel, clicks)):
+        of_jobs = panel.view.table == JOBS.name
+        field = jobs.columns[name].names[0] if of_jobs else name
+        index = jobs.name(prefix) if of_jobs else index_of(panel.view, prefix)
+        query = f"{{match_phrase: {{{text_of(field)}: VALUE}}}}"
+        answers["marks"] = (name, f"{clicks.product}AddFilter({query}, {text_of(index)})")
+    params = [*spec.get("params", ())]
+    for layer, (field, call) in answers.items():
+        if layer in layers:
+            select = {"type": "point", "on": "click", "fields": [field], "toggle": False, "clear": False}
+            layers[layer] = {
+                **layers[layer],
+                "mark": {**layers[layer]["mark"], "cursor": "pointer"},
+                "params": [*layers[layer].get("params", ()), {"name": f"pick_{layer}", "select": select}],
+            }
+            value = f"pick_{layer}[{text_of(field)}]"
+            said = f"{value} && isValid({value}[0]) ? {call.replace('VALUE', f'{value}[0]')} : null"
+            params.append({"name": f"sent_{layer}", "expr": said})
+    changed = [layers[layer["name"]] if layer.get("name") in answers else layer for layer in spec["layer"]]
+    return {**spec, "layer": changed, **({"params": params} if params else {})}
+
+
+def _clickable(panel: Panel, clicks: Clicks) -> str:
+    """The column by which a mark chooses: a name that the page has a choice of, else its own; none: empty."""
+    label = next((each.column for each in panel.fields if each.role == "label"), "")
+    named = [label, *(each.column for each in panel.fields if not each.table)]
+    return next(
+        (each for each in named if each in NAMES and each in clicks.columns), label * (label in NAMES)
+    )
 
 
 def nothing(sentence: str, *, grouped: bool, weight: str = "") -> Spec:
@@ -100,9 +157,11 @@ def _coloured(found: Any) -> Any:
     return found
 
 
-def drawn(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> dict[str, Any]:
+def drawn(
+    panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN, clicks: Clicks | None = None
+) -> dict[str, Any]:
     """A visualization by value, for a panel of a dashboard."""
-    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix, jobs))})
+    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix, jobs, clicks))})
 
 
 def by_value(kind: str, title: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -177,6 +177,8 @@ def used_references(each: dict[str, Any]) -> Iterator[str]:
         yield pill["meta"]["indexRefName"]
     for panel in _parsed(attributes.get("panelsJSON")) or ():
         yield from _used_by_panel(panel)
+    for control in (_parsed(attributes.get("visState")) or {}).get("params", {}).get("controls", ()):
+        yield control["indexPatternRefName"]
     controls = _parsed(attributes.get("controlGroupInput", {}).get("panelsJSON")) or {}
     for name in controls:
         yield f"controlGroup_{name}:optionsListDataView"

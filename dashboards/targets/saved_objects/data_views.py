@@ -4,11 +4,13 @@ The list of fields is written, because our mappings are known: without it OpenSe
 when it is first opened, several panels at once, of which some fail.
 """
 
+import json
+from dataclasses import replace
 from typing import Any
 
 from dashboards.spec import View
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
-from dashboards.targets.vegalite.index import index_of
+from dashboards.targets.vegalite.index import index_of, is_latest
 from esjobs.core.fields import Field, FieldType
 from esjobs.schema.catalogue import table
 
@@ -92,7 +94,8 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
         "sourceFilters": text_of([{"value": name} for name in INTERNAL]),
         "title": index,
     }
-    if rows_table.time:
+    # the latest run is shown whole, whatever range is chosen
+    if rows_table.time and not is_latest(view):
         attributes["timeFieldName"] = rows_table.time
     return SavedObject("index-pattern", index.removeprefix(f"{prefix}-"), attributes, prefix=prefix)
 
@@ -133,6 +136,28 @@ _LABELS = {
     "events_sq": "sum of squared events",
     "cpu_model": "CPU model",
 }
+
+
+# Columns of names that have a page over HTTP, with its address there
+_PAGES = {
+    **{name: name for name in ("queue", "user", "project")},
+    "job_id": "job",
+    "task_id": "task",
+    "cpu_model": "cpu",
+}
+
+
+def linked(each: SavedObject, base_url: str) -> SavedObject:
+    """A data view in whose cells names lead to their page below an address; other objects as they are."""
+    if each.type != "index-pattern" or not base_url:
+        return each
+    forms = json.loads(each.attributes["fieldFormatMap"])
+    for field in json.loads(each.attributes["fields"]):
+        if (name := field["name"]) in _PAGES:
+            address = f"{base_url}/{_PAGES[name]}/{{{{value}}}}"
+            shown = {"type": "a", "urlTemplate": address, "labelTemplate": "{{value}}"}
+            forms[name] = {"id": "url", "params": {**shown, "openLinkInCurrentTab": True}}
+    return replace(each, attributes={**each.attributes, "fieldFormatMap": text_of(forms)})
 
 
 def form_of(column: Field) -> dict[str, Any] | None:

@@ -91,7 +91,7 @@ def text_of(value: Any) -> str:
 
 def bundle(objects: Iterable[SavedObject]) -> str:
     """Objects as a file to import, a line each: what is needed before what needs it, then by id."""
-    order = ["index-pattern", "tag", "search", "visualization", "dashboard"]
+    order = ["index-pattern", "tag", "visualization", "dashboard"]
     unique = {each.id: each for each in objects}
     found = sorted(unique.values(), key=lambda each: (order.index(each.type), each.id))
     return "".join(text_of(each.written()) + "\n" for each in found)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Page, Panel, lacking
-from dashboards.targets.saved_objects.charts import by_value, drawn
+from dashboards.spec import JOBS, JobsIndex, Page, Panel, lacking
+from dashboards.targets.saved_objects.charts import Clicks, by_value, drawn
 from dashboards.targets.saved_objects.objects import PREFIX, identity
 from dashboards.targets.vegalite.charts import CHARTS
 from esjobs.core.numbers import exact_percent
@@ -50,11 +50,11 @@ def left_out(panel: Panel, fields: list[str]) -> dict[str, Any]:
 
 
 def drawn_alike(
-    panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN
+    panel: Panel, method: str, prefix: str, jobs: JobsIndex, clicks: Clicks
 ) -> dict[str, Any] | None:
     """A panel that all products draw alike, a chart or a text, by value; None for the others."""
     if panel.view.table == JOBS.name and (fields := lacking(panel, jobs)):
         return left_out(panel, fields)
     if panel.kind in CHARTS:
-        return drawn(panel, method, prefix, jobs)
+        return drawn(panel, method, prefix, jobs, clicks)
     return markdown(panel) if panel.kind == "markdown" else None

@@ -1,11 +1,12 @@
-"""Chart of the days of one site: observed, and the range that was expected before."""
+"""Charts of days: of one site, observed beside what was expected before; of names, night by night."""
 
 import json
 
 from dashboards.spec import LOOKS, Panel
-from dashboards.targets.vegalite.forms import NUMBER, PERCENT
+from dashboards.targets.vegalite.forms import NUMBER, PERCENT, SIGNED
 from dashboards.targets.vegalite.marks import (
     BAND,
+    GRID,
     MUTED,
     PAPER,
     Paint,
@@ -17,7 +18,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source
-from dashboards.targets.vegalite.sums import BAR
+from dashboards.targets.vegalite.sums import BAR, names_axis
 
 DAYS = 60  # Last days that are drawn
 DAY_MS = 86_400_000
@@ -79,5 +80,68 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         {"filter": f"datum[{json.dumps(name.column)}] === datum.drawn"},
         {"joinaggregate": [{"op": "max", "field": "at", "as": "last"}]},
         {"filter": f"datum.at > datum.last - {DAYS * DAY_MS}"},
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+STEPS = ("#8c2d04", "#ec7a3c", "#f4f4f2", "#74a9d8", "#0b4a8f")
+"""Colours of deviations from slow to fast; each is told from its neighbours in every kind of sight."""
+
+
+def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A cell per name and night, those of the largest newest magnitude first; hollow: not confirmed."""
+    time, value, name = panel.entry("x"), panel.entry("y"), panel.entry("label")
+    where = {
+        "x": {"field": "day", "type": "ordinal", "axis": None},
+        "y": {**names_axis(name.column), "sort": {"field": "place", "op": "min"}},
+    }
+    limits = [-paint.limit, -paint.limit / 2, paint.limit / 2, paint.limit]
+    scale = {"type": "threshold", "domain": limits, "range": list(STEPS)}
+    colour = {"field": value.column, "type": "quantitative", "scale": scale, "legend": None}
+    shown = [
+        {"field": each.column, "type": "quantitative", "title": each.title, "format": SIGNED}
+        for each in panel.fields
+        if each.show == "percent"
+    ]
+    texts = [(name.column, name.title), ("day", time.title), ("state", "State")]
+    tooltips = [*({"field": column, "type": "nominal", "title": title} for column, title in texts), *shown]
+    hollow = {"condition": {"test": "datum.confirmed !== true", "value": 1}, "value": 0}
+    layers: list[Spec] = [
+        {
+            "name": "marks",
+            "mark": {"type": "rect", "stroke": GRID},
+            "encoding": {**where, "color": colour, "tooltip": tooltips},
+        },
+        {
+            "name": "hollow",
+            "mark": {"type": "point", "shape": "square", "filled": True, "color": STEPS[2], "size": 40},
+            "encoding": {**where, "opacity": hollow},
+        },
+        {
+            # a click on one chooses the night alone
+            "name": "when",
+            "transform": [
+                {"aggregate": [{"op": "max", "field": "at", "as": "at"}], "groupby": ["day"]},
+                {"calculate": "utcFormat(datum.at, '%m-%d')", "as": "written"},
+            ],
+            "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": MUTED},
+            "encoding": {
+                "x": where["x"],
+                "y": {"value": {"expr": "height + 4"}},
+                "text": {"field": "written", "type": "nominal"},
+            },
+        },
+    ]
+    newest = {"op": "last_value", "field": value.column, "as": "newest"}
+    order = [{"field": "reach", "order": "descending"}, {"field": name.column, "order": "ascending"}]
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(value.column),
+        {"calculate": f"+toDate(datum[{json.dumps(time.column)}])", "as": "at"},
+        {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
+        {"window": [newest], "groupby": [name.column], "sort": [{"field": "at"}], "frame": [None, None]},
+        {"calculate": "abs(datum.newest)", "as": "reach"},
+        {"window": [{"op": "dense_rank", "as": "place"}], "sort": order},
+        {"filter": f"datum.place <= {panel.most[0]}"},
     ]
     return assembled(source, steps, layers, paint)

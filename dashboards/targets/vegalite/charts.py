@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View, has_levels
-from dashboards.targets.vegalite.bands import days
+from dashboards.targets.vegalite.bands import days, nights
 from dashboards.targets.vegalite.ends import ends
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
 from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, of_jobs, worst
@@ -50,6 +50,7 @@ CHARTS: Mapping[Kind, Drawn] = {
     "coverage": coverage,
     "beside": beside,
     "days": days,
+    "nights": nights,
     "worst": worst,
     "of-jobs": of_jobs,
 }

@@ -80,7 +80,7 @@ def body(
     server that finds ``%context%`` beside a query refuses both.
     """
     made = clauses(view, processing_type, method)
-    time = table(view.table).time
+    time = None if is_latest(view) else table(view.table).time
     query: dict[str, list[Any]] = {"filter": list(made["filter"]), "must_not": list(made["must_not"])}
     if context:
         for clause in _CONTEXT:
@@ -205,6 +205,11 @@ def index_of(view: View, prefix: str = PREFIX, *, history: bool = False) -> str:
     return f"{prefix}-{'latest-' if of_latest else ''}{view.table.replace('_', '-')}"
 
 
+def is_latest(view: View) -> bool:
+    """True if the rows of a view are those of latest runs, which no range of time cuts."""
+    return index_of(view).startswith(f"{PREFIX}-latest-")
+
+
 def hits(
     view: View,
     columns: Sequence[str],
@@ -223,8 +228,9 @@ def hits(
     call them. ``context``: with the filters of the dashboard.
     """
     called = {"name": name} if name else {}
+    view = replace(view, runs="every") if history else view
     url = {
-        "index": index_of(view, prefix, history=history),
+        "index": index_of(view, prefix),
         "body": body(view, columns, processing_type, method, most=most, context=context),
     }
     if not view.by and not view.over:
