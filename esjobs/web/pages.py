@@ -316,7 +316,9 @@ def _leader(request: Request) -> Callable[[str, str], str]:
 
 
 def _shown_pages(request: Request) -> tuple[Page, ...]:
-    return tuple(each for each in PAGES if not (request.hides_people and each.id == _OF_PEOPLE))
+    # the web has a Today of its own
+    pages = (replace(PAGES[0], title="Overview"), *PAGES[1:])
+    return tuple(each for each in pages if not (request.hides_people and each.id == _OF_PEOPLE))
 
 
 _SITES: OrderedDict[tuple[str, str], Site] = OrderedDict()
