@@ -181,6 +181,9 @@ def test_names_lead_to_pages_where_there_are_some() -> None:
     lines = [json.loads(line)["attributes"] for line in text.splitlines()]
     forms = {each["title"]: json.loads(each["fieldFormatMap"]) for each in lines if "fieldFormatMap" in each}
     assert forms["esjobs-issues"]["job_id"]["params"]["urlTemplate"] == "https://grid.example/job/{{value}}"
+    assert (
+        forms["esjobs-latest-flags"]["site"]["params"]["urlTemplate"] == "https://grid.example/site/{{value}}"
+    )
     assert forms["esjobs-latest-flags"]["deviation"]["id"] == "percent"
     opened = [each for each in lines if "timeFrom" in each]
     assert {(each["timeFrom"], each["refreshInterval"]["pause"]) for each in opened} == {("now-7d", True)}

@@ -140,7 +140,7 @@ _LABELS = {
 
 # Columns of names that have a page over HTTP, with its address there
 _PAGES = {
-    **{name: name for name in ("queue", "user", "project")},
+    **{name: name for name in ("queue", "site", "user", "project")},
     "job_id": "job",
     "task_id": "task",
     "cpu_model": "cpu",
