@@ -226,9 +226,9 @@ EFFICIENCY = Page(
         (20, ((ENDS, 24), (LOST_HOURS, 24))),
         (17, ((WAITING, 24), (BUSY, 24))),
         (16, ((BY_TYPE, 24), (BY_MODEL, 24))),
-        (15, ((COVERAGE, 24), (SPREAD_EFFICIENCY, 24))),
-        (18, ((BY_USER, 24), (WASTED_BY_USER, 24))),
-        (16, ((BY_PROJECT, 24), (SPREAD_CPU, 24))),
+        (15, ((COVERAGE, 24), (WASTED_BY_USER, 24))),
+        (18, ((BY_USER, 24), (BY_PROJECT, 24))),
+        (16, ((SPREAD_EFFICIENCY, 24), (SPREAD_CPU, 24))),
         (16, ((READ_ME, 48),)),
         (20, ((CPU_BY_USER, 24), (CPU_BY_PROJECT, 24))),
         (20, ((CPU_AGAINST_MEM, 48),)),
@@ -242,7 +242,7 @@ EFFICIENCY = Page(
         Choice(JOBS.name, "state", "State"),
     ),
     beyond=(
-        *(BY_USER.id, WASTED_BY_USER.id, BY_PROJECT.id, SPREAD_CPU.id, READ_ME.id, CPU_BY_USER.id),
+        *(BY_USER.id, BY_PROJECT.id, SPREAD_EFFICIENCY.id, SPREAD_CPU.id, READ_ME.id, CPU_BY_USER.id),
         *(CPU_BY_PROJECT.id, CPU_AGAINST_MEM.id, TIME_USED.id, MEMORY_USED.id),
     ),
 )

@@ -142,9 +142,9 @@ def test_what_a_map_lacks_is_said_in_the_place_of_the_panel(server: Server) -> N
         pages = [json.loads(line) for line in make(PAGES, HEADLINE, jobs=poor).splitlines()]
         (page,) = [each for each in pages if each["id"] == "esjobs-dashboard-efficiency"]
         panels = {each["panelIndex"]: each for each in json.loads(page["attributes"]["panelsJSON"])}
-        for panel, field in (("efficiency-by-user", "user"), ("efficiency-waiting", "queue_s")):
+        for panel, field in (("efficiency-wasted-by-user", "user"), ("efficiency-waiting", "queue_s")):
             shown = panels[panel]["embeddableConfig"]["savedVis"]
             assert shown["type"] == "markdown"
             assert f"`{field}`" in shown["params"]["markdown"]
-        assert panels["efficiency-by-project"]["embeddableConfig"]["savedVis"]["type"] == "vega"
+        assert panels["efficiency-coverage"]["embeddableConfig"]["savedVis"]["type"] == "vega"
         assert "produsername" not in json.dumps(page)

@@ -84,8 +84,10 @@ def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsInd
     layers = {layer["name"]: layer for layer in spec["layer"] if "name" in layer}
     when = "marks" if panel.kind == "days" else "when"
     answers = {when: ("at", f"{clicks.product}SetTimeFilter(VALUE, VALUE + {_DAY_MS})")}
-    if when != "marks" and (name := _clickable(panel, clicks)):
-        of_jobs = panel.view.table == JOBS.name
+    of_jobs = panel.view.table == JOBS.name
+    name = "" if when == "marks" else _clickable(panel, clicks)
+    # an archive of others may lack the field
+    if name and (not of_jobs or name in jobs.columns):
         field = jobs.columns[name].names[0] if of_jobs else name
         index = jobs.name(prefix) if of_jobs else index_of(panel.view, prefix)
         query = f"{{match_phrase: {{{text_of(field)}: VALUE}}}}"
