@@ -105,6 +105,6 @@ def test_a_task_has_queues_days_and_jobs(client: Client, names: dict[str, str]) 
     page = client.get(f"/task/{names['task']}")
     assert page.status == 200
     assert "cpu_ratio" in page.text
-    assert f"/jobs?where=task_id%3D%22{names['task']}%22" in page.text
+    assert f"/jobs?where=task_id%3D{names['task']}" in page.text
     assert client.get("/task/nobody's").status == 404
     assert 'href="/task/' in client.get(f"/queue/{names['queue']}").text
