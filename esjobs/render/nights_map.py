@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from dashboards.targets.html.profile import Cell, NightsMap
-from esjobs.core.conditions import quoted
+from esjobs.core.conditions import written
 from esjobs.core.numbers import many, signed_percent
 from esjobs.core.query import Days, In
 from esjobs.core.text import visible
-from esjobs.core.words import ALL_TYPES, status_shown
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, status_shown
 from esjobs.publish.publication import read_table
 from esjobs.schema.flags import FLAG_HISTORY, STANDING_OPEN
 from esjobs.store.base import JobStore
@@ -19,7 +19,7 @@ NIGHTS = 30
 """Nights of the map."""
 MOST_ROWS = 25
 """Queues of the map on a page."""
-_STEPS = (-0.2, -0.1, 0.1, 0.2)
+_STEPS = (-DEVIATION_LIMIT, -DEVIATION_LIMIT / 2, DEVIATION_LIMIT / 2, DEVIATION_LIMIT)
 _COLUMNS = ("night", "name", "state", "deviation", "verdict", "confirmed", "compared_on")
 
 Row = Mapping[str, Any]
@@ -82,7 +82,7 @@ def _cell(name: str, day: date, rows: Mapping[date, Row]) -> Cell:
     if row["state"] == "acknowledged":
         marks.append("acknowledged")
     said = ", ".join(each.replace("candidate", "not confirmed") for each in marks[1:])
-    query = urlencode({"where": f"queue={quoted(name)}", "window": str(day)})
+    query = urlencode({"where": written("queue", "=", [name]), "window": str(day)})
     return Cell(
         " ".join(marks), f"{when}: {signed_percent(value)}{f', {said}' * bool(said)}", f"/jobs?{query}"
     )

@@ -24,7 +24,7 @@ from dashboards.targets.html.profile import (
     render_wall,
     wall_script,
 )
-from esjobs.core.conditions import quoted
+from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count
 from esjobs.core.query import In
@@ -134,7 +134,7 @@ def profile_content(request: Request, level: str) -> ProfilePage:
         found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
     except UsageError as error:
         raise AbsentError(str(error)) from error
-    links = [("Jobs", _address("/jobs", where=f"{field}={quoted(name)}"))]
+    links = [("Jobs", _address("/jobs", where=written(field, "=", [name])))]
     if level == "site":
         links += _incidents(request, found.named.title)
         links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
@@ -181,7 +181,7 @@ def task(request: Request) -> Reply:
         Part("Queues", _OF_TASK, notes_of(story), [], columns_of(story.rows)),
         Part("Days", "", [], curves, None),
     ]
-    links = [("Jobs", _address("/jobs", where=f"task_id={quoted(name)}"))]
+    links = [("Jobs", _address("/jobs", where=written("task_id", "=", [name])))]
     return page_of(request, ProfilePage(f"Task {visible(name)}", "", parts, links))
 
 
@@ -195,7 +195,7 @@ def person_of(kind: str) -> Handler:
         except UsageError as error:
             raise AbsentError(str(error)) from error
         return page_of(
-            request, replace(page, links=[("Jobs", _address("/jobs", where=f"{kind}={quoted(name)}"))])
+            request, replace(page, links=[("Jobs", _address("/jobs", where=written(kind, "=", [name])))])
         )
 
     return handler

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dashboards.spec import LOOKS, look_of
 from dashboards.targets.html.job import Around, nowhere
-from dashboards.targets.html.theme import SHAPES, palette_css, series_css
+from dashboards.targets.html.theme import SHAPES, palette_css, series_css, steps_css
 
 _HERE = Path(__file__).parent
 # Letters up to which a cell stands on one line
@@ -259,7 +259,7 @@ class Wall:
 def profile_style() -> str:
     """The style sheet of these pages."""
     files = "".join(map(_read, ("report.css", "job.css", "profile.css", "wall.css")))
-    return palette_css() + series_css() + files + widths_css()
+    return palette_css() + series_css() + steps_css() + files + widths_css()
 
 
 def widths_css() -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
+from dashboards.targets.vegalite.bands import STEPS
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 from dashboards.targets.vegalite.sums import SERIES
 from dashboards.targets.vegalite.words import GREEN, RED, YELLOW
@@ -71,6 +72,18 @@ def series_css() -> str:
     colours = [*series, *_LIGHTS]
     light, dark, bound = _properties(colours)
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{bound}"
+
+
+_STEPS_DARK = ("#ffb280", "#b85a1e", "#2a2f36", "#2f6fb0", "#9ccbff")
+
+
+def steps_css() -> str:
+    """Classes of the squares of a map of nights, from slow to fast, on light and on dark ground."""
+    light, dark = (
+        "".join(f".step-{place}{{--step:{colour}}}" for place, colour in enumerate(colours))
+        for colours in (STEPS, _STEPS_DARK)
+    )
+    return f"{light}@media screen and (prefers-color-scheme:dark){{{dark}}}"
 
 
 def _properties(colours: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
