@@ -12,6 +12,9 @@ MOST_ROWS = 1000
 _SHOWN = 25
 
 
+_OWN_ROWS = Where("job_id")
+
+
 def _wasted(by: str, heading: str) -> Panel:
     return Panel(
         f"people-wasted-by-{by}",
@@ -53,7 +56,7 @@ def _worst(id_: str, title: str, about: str, column: str, heading: str) -> Panel
         View(
             _TABLE,
             types="every",
-            where=(Where(column),),
+            where=(Where(column), _OWN_ROWS),
             sort=(f"-{column}", "source", "job_id"),
             most=MOST_ROWS,
         ),
@@ -117,7 +120,7 @@ JOBS_TABLE = Panel(
     View(
         _TABLE,
         types="every",
-        where=(Where("idle_core_h"),),
+        where=(Where("idle_core_h"), _OWN_ROWS),
         sort=("-idle_core_h", "source", "job_id"),
         most=MOST_ROWS,
     ),

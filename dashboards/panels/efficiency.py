@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 from dashboards.spec import Entry, Panel, View, Where
-from esjobs.core.query import Count, Moment, Sum, SumProduct, SumWhere
+from esjobs.core.query import Moment, Sum, SumProduct, SumWhere
 
 SCORES = ("score_cpu", "score_mem", "score_mpi", "score_io", "score_gpu", "score_gpumem")
 """Scores of a job, 0 best and 100 worst."""
 _SECTION = "Scores"
 _EMPTY = "No jobs with this score in this selection; esjobs score needs hardware counters."
 _NO_SCORES = "No scored jobs in this selection; run: esjobs score."
+# ordinary jobs of large days share rows
+_N_JOBS = Sum("n_jobs", "n_jobs")
 _NO_REQUESTS = "No jobs here record a request."
 
 
@@ -26,7 +28,7 @@ def distribution(score: str, title: str, note: str = "") -> Panel:
             types="every",
             where=(Where(tenth),),
             by=(tenth,),
-            metrics=(Sum("node_h", "node_h"), Count()),
+            metrics=(Sum("node_h", "node_h"), _N_JOBS),
         ),
         f"Node-hours by value, %. {note}".strip(),
         fields=(
@@ -57,7 +59,7 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
                 Moment(("node_h", "node_h"), f"{score}_known_sq", (score,)),
                 Moment((), f"{score}_hours_jobs", (score,)),
                 Sum("node_h", "node_h"),
-                Count(),
+                _N_JOBS,
             ),
             sort=("-node_h",),
         ),
@@ -92,7 +94,7 @@ def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
                 Moment((over, over), f"{what}_used_sq"),
                 Moment((over, under), f"{what}_used_x_{what}_asked"),
                 Moment((under, under), f"{what}_asked_sq"),
-                Count(),
+                _N_JOBS,
             ),
             sort=(f"-{what}_asked",),
         ),
@@ -123,7 +125,7 @@ CPU_AGAINST_MEM = Panel(
         types="every",
         where=(Where("score_cpu_from"), Where("score_mem_from")),
         by=("score_cpu_from", "score_mem_from"),
-        metrics=(Sum("node_h", "node_h"), Count()),
+        metrics=(Sum("node_h", "node_h"), _N_JOBS),
     ),
     "score_cpu against score_mem, %; area: node-hours. Lower right: idle pipelines, memory is free.",
     fields=(

@@ -306,8 +306,12 @@ class Session:
         """
         from esjobs.issues.one_job import job_story
         from esjobs.render.job_page import job_html
+        from esjobs.scores.score import score_of_job
 
-        story = replace(job_story(self.store, job_id, source), monitoring=self.noise.sentences())
+        found = job_story(self.store, job_id, source)
+        # ordinary jobs of large days have no row
+        scores = found.scores or score_of_job(self.store, found.source, found.job_id, self._context.settings)
+        story = replace(found, scores=scores, monitoring=self.noise.sentences())
         return Page(story, partial(job_html, story))
 
     def report(

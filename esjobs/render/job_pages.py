@@ -98,7 +98,7 @@ def _first(store: JobStore, column: str, most: int) -> list[Identity]:
     order = (f"-{column}", *_KEYS)
     return [
         job
-        for batch in store.read(SCORES, (Present(column),), _KEYS, order=order, limit=most)
+        for batch in store.read(SCORES, (Present(column), Present("job_id")), _KEYS, order=order, limit=most)
         for job in _identities(batch)
     ]
 

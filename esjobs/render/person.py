@@ -115,13 +115,14 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
         _hints(store, kind, name, window),
         recurring(store, kind, name, window=window)[:_TOP],
         _once(_rows(store, ISSUES, kind, name, window, _FINDING, _ISSUES, ISSUES.order, _HINTS))[:_TOP],
-        _rows(store, SCORES, kind, name, window, _SCORED, (Present("idle_core_h"),), _IDLE_FIRST, _TOP),
+        _rows(store, SCORES, kind, name, window, _SCORED, _OWN_ROWS, _IDLE_FIRST, _TOP),
     )
 
 
 _SEVERE = In("severity", SEVERITIES[1:])
 # The worst finding of each job
 _ISSUES: tuple[Filter, ...] = (_SEVERE, Range("n_jobs", ge=1))
+_OWN_ROWS: tuple[Filter, ...] = (Present("idle_core_h"), Present("job_id"))
 _IDLE_FIRST = ("-idle_core_h", "source", "job_id")
 
 

@@ -1,4 +1,4 @@
-"""Scores of jobs: efficiency of their use of the allocation, one row per job."""
+"""Scores of jobs: efficiency of their use of the allocation; ordinary jobs of large days share rows."""
 
 from esjobs.core.tables import Table, column, columns
 
@@ -25,7 +25,7 @@ SCORES = Table(
     "day",
     (
         column("source", "keyword", "source of the record; with job_id the identity of a job"),
-        column("job_id", "keyword", "identifier of the job in its source"),
+        column("job_id", "keyword", "identifier of the job in its source; null: several jobs share the row"),
         column("queue", "keyword", "queue, as jobs name it"),
         column("user", "keyword", "user of the job"),
         column("project", "keyword", "group, account or project that is charged"),
@@ -110,6 +110,7 @@ SCORES = Table(
             "definition of the GPU scores: warps of counters, activity of series",
             values=("warps", "activity"),
         ),
+        column("n_jobs", "integer", "jobs of the row; those that share one have sums and means", "jobs"),
     ),
     time="end_time",
     made_by="score",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.numbers import many, percent
-from esjobs.core.query import Count, In, Missing, Present, Query, Sum
+from esjobs.core.query import In, Missing, Present, Query, Sum
 from esjobs.core.rates import FEW_JOBS, said
 from esjobs.core.window import Window
 from esjobs.publish.publication import finite
@@ -84,7 +84,7 @@ def rank(
         of = "" if variant is None else f" of the variant {variant}"
         inside = "" if window is None else f" in {window}"
         raise NoResultError(f"no scored job{of}{inside}; run: esjobs score")
-    notes = [*_missing(chosen), *_mixed(chosen)]
+    notes = [*_missing(chosen), *_mixed(chosen), *_sharing(chosen, by)]
     if predicted:
         notes += predicted_notes(chosen)
     elif by != "job":
@@ -95,7 +95,7 @@ def rank(
 def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.Table:
     column = chosen.column
     hours = (Sum("node_h", "node_h"), Sum("core_h", "core_h"))
-    metrics = (Count("n_jobs"), *hours, Sum("idle_core_h", "wasted"))
+    metrics = (Sum("n_jobs", "n_jobs"), *hours, Sum("idle_core_h", "wasted"))
     totals = chosen.store.aggregate(Query((by,), metrics, chosen.window, over=SCORES)).table.to_pylist()
     sums: dict[str | None, Mapping[str, Any]] = {
         row[by]: row for row in chosen.sums((by,), column, (Present(column),), SCORES)
@@ -156,10 +156,10 @@ def _row(
         "score": mean,
         "coverage": min(1.0, weights / total) if total > 0 else None,
         "node_h": everything["node_h"],
-        "n_jobs": everything["n_jobs"],
+        "n_jobs": int(everything["n_jobs"]),
         "spread": None if mean is None else _deviation(mean, scored["squares"] / weights),
         "core_h": everything["core_h"],
-        "n_scored": scored.get("n_scored", 0),
+        "n_scored": int(scored.get("n_scored") or 0),
         "idle_core_h": everything["wasted"],
     }
 
@@ -184,7 +184,7 @@ def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
     """Yield the worst jobs; among equals those with more node-hours first."""
     column, window = chosen.column, chosen.window
     order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
-    filters = (*chosen.where, Present(column), *chosen.days)
+    filters = (*chosen.where, Present(column), Present("job_id"), *chosen.days)
     # filters select whole days: jobs outside a window that ends within one are skipped here
     limit = top if window is None or window.whole_days else None
     for batch in chosen.store.read(SCORES, filters, order=order, limit=limit):
@@ -254,6 +254,18 @@ def _mixed(chosen: Selection) -> Iterator[str]:
             f"{percent(assumed)} of the node-hours assume a node size (scores.cores_per_node): means are "
             "reliable, absolute node-hours are not"
         )
+
+
+def _sharing(chosen: Selection, by: str) -> Iterator[str]:
+    """Yield a note on jobs without rows of their own, where they are left out or their days are divided."""
+    if by != "job" and (chosen.window is None or chosen.window.whole_days):
+        return
+    query = Query((), (Sum("n_jobs", "n"),), where=(Missing("job_id"), *chosen.days), over=SCORES)
+    (found,) = chosen.store.aggregate(query).table.to_pylist()
+    if not found["n"]:
+        return
+    ordinary = f"{many(int(found['n']), 'ordinary job')} share rows (scores.own_rows)"
+    yield f"{ordinary} and are not listed" if by == "job" else f"{ordinary}; a row counts at its latest end"
 
 
 def _listed(shares: Mapping[str, float]) -> str:

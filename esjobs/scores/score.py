@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
-from esjobs.core.query import Count, Days, In, Metric, Moment, Query, Select
+from esjobs.core.query import Count, Days, In, Metric, Moment, Query, Select, Sum, SumWhere
 from esjobs.core.report import RunReport
 from esjobs.core.sections import Sections
 from esjobs.core.window import Window
@@ -38,6 +38,7 @@ from esjobs.scores.findings import (
 )
 from esjobs.scores.formulas import Flags, Floats
 from esjobs.scores.nodes import Nodes, nodes_of
+from esjobs.scores.own_rows import own_and_shared
 from esjobs.scores.reasons import NONE, Reasons
 from esjobs.scores.scoring import Scored, score_counters
 from esjobs.scores.settings import EfficiencySettings
@@ -53,7 +54,7 @@ from esjobs.scores.usage import (
 )
 from esjobs.store.base import Change, Hide, JobStore
 
-SCORES_VERSION = 6
+SCORES_VERSION = 7
 """Version of the formulas; a change makes stored scores stale."""
 
 _KEPT = (
@@ -115,7 +116,7 @@ def score(
         if progress:
             progress("scoring", number, len(stale))
         rows = _scored_day(store, day, fingerprints[day], weights, clusters)
-        changes.append(store.replace(SCORES, str(day), rows))
+        changes.append(store.replace(SCORES, str(day), own_and_shared(rows, weights.own_rows)))
     if progress:
         progress("scoring", len(stale), len(stale))
     store.publish(changes)
@@ -162,14 +163,15 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
     faults = In("cpu_efficiency_reason", (BEYOND,))
     past = In("time_used_reason", (PAST_REQUEST,))
     counts: list[Metric] = [
-        Count("jobs"),
-        Moment((), "faults", where=(faults,)),
-        Moment((), "past", where=(past,)),
-        *(Moment((), name, having=(name,)) for name in MEASURES),
+        Count("rows"),
+        Sum("n_jobs", "jobs"),
+        Moment(("n_jobs",), "faults", where=(faults,)),
+        Moment(("n_jobs",), "past", where=(past,)),
+        *(SumWhere("n_jobs", (name,), name) for name in MEASURES),
     ]
     query = Query((), tuple(counts), where=(Days.of_window(window),), over=SCORES)
     (found,) = store.aggregate(query).table.to_pylist()
-    n_jobs, n_faults, n_past = (int(found[name]) for name in ("jobs", "faults", "past"))
+    n_rows, n_jobs, n_faults, n_past = (int(found[name] or 0) for name in ("rows", "jobs", "faults", "past"))
     notes = []
     if n_faults:
         notes.append(
@@ -185,14 +187,14 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
         "score",
         "-",
         n_jobs,
-        n_jobs,
+        n_rows,
         time.perf_counter() - began,
         rows_are="jobs",
         rows_become="rows",
         counts={
             "days scored": n_stale,
             "days up to date": n_days - n_stale,
-            **{f"{name} measured": int(found[name]) for name in MEASURES},
+            **{f"{name} measured": int(found[name] or 0) for name in MEASURES},
             "CPU efficiency above 1": n_faults,
             "time used above twice the request": n_past,
         },
@@ -216,6 +218,22 @@ def _scored_day(
     for batch in store.select(Select(FIELDS, Window.of_days(day, day))):
         if batch.num_rows:
             yield scored_jobs(batch, day, fingerprint, findings, settings, clusters)
+
+
+def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) -> dict[str, Any] | None:
+    """Return the score row of a job, computed now; None without a record.
+
+    Cost: the job, and issues and footprints of its day.
+    """
+    weights, clusters = settings.section(EfficiencySettings), _clusters(settings)
+    one = (In("source", (source,)), In("job_id", (job_id,)))
+    for jobs in store.select(Select(FIELDS, where=one)):
+        if jobs.num_rows:
+            day = jobs.column("end_time")[0].as_py().date()
+            findings = findings_of(store, day, weights)
+            row: dict[str, Any] = scored_jobs(jobs, day, "", findings, weights, clusters).to_pylist()[0]
+            return row
+    return None
 
 
 def scored_jobs(
@@ -278,6 +296,7 @@ def scored_jobs(
         "gpu_variant": _gpu_variant(values, gpu_counters),
         "day": pa.repeat(pa.scalar(day), jobs.num_rows),
         "fingerprint": pa.repeat(pa.scalar(fingerprint), jobs.num_rows),
+        "n_jobs": np.ones(jobs.num_rows),
     }
     beyond = scored["cpu_efficiency"].codes == reasons.code(BEYOND)
     columns["cores_used_frac"] = np.where(beyond, np.nan, columns["cores_used_frac"])

@@ -49,8 +49,9 @@ class Selection:
         self, keys: Sequence[str], value: str, where: Sequence[Filter], table: Table, *, squares: bool = True
     ) -> list[dict[str, Any]]:
         """Return by keys the count of weighted scores and the sums behind their mean and its spread."""
+        jobs = Sum("n_jobs", "n_scored") if "n_jobs" in table.column_names else Count("n_scored")
         metrics: list[Metric] = [
-            Count("n_scored"),
+            jobs,
             Sum(self.weight, "weights"),
             SumProduct(value, self.weight, "weighted"),
         ]

@@ -28,6 +28,9 @@ class EfficiencySettings(BaseModel):
     cores_per_node: Count = 64
     """Cores of a node if record, cluster description and CPU string have none."""
 
+    own_rows: Count = 20_000
+    """Rows of a day for jobs without scores, those of most idle core-hours; further jobs share rows."""
+
     @property
     def weights(self) -> dict[str, float]:
         names = ("critical", "major", "minor", "info")

@@ -29,7 +29,7 @@ from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count
 from esjobs.core.query import In
 from esjobs.core.text import visible
-from esjobs.issues.one_job import Identity, job_story
+from esjobs.issues.one_job import Identity
 from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
 from esjobs.render.html_pages import pages_of
@@ -203,8 +203,7 @@ def person_of(kind: str) -> Handler:
 
 def job(request: Request) -> Reply:
     """One job."""
-    story = job_story(request.session.store, request.parts["name"], request.one("source"))
-    story = replace(story, monitoring=request.session.noise.sentences())
+    story = request.session.job(request.parts["name"], source=request.one("source")).content
     return Reply(job_html(story, _around(request, _job_style()[0])).encode())
 
 
