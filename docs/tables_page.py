@@ -13,7 +13,8 @@ _HEAD = """# Result tables
 
 {note}
 `esjobs show TABLE` prints the main columns of a table, `--format csv` or `parquet` all of them. Parentheses
-hold a unit or type that the name does not tell: `n_` counts, `_s` is seconds, `_b` bytes, `_h` hours.
+hold a unit or type that the name does not tell: `n_` counts, `score_` is % (0 best), `_s`
+seconds, `_b` bytes, `_h` hours.
 Columns without definition are [common](#common-columns), defined in the table that is named, or *plain*:
 their names say it. *Run columns* are {run_columns}. Rows are replaced per value of the column behind *per*;
 people enter *entered* tables. `X+_err` is X and its standard error `X_err`, `X+_low+_high` X and the ends of
@@ -124,13 +125,15 @@ def _section(table: Table, common: dict[str, Field], defined: dict[Field, str]) 
     }
     lines += [f"{head}: {', '.join(names)}." for head, names in lists.items() if names]
     lines += ["", *_definitions(own, beside)]
-    shown = ""
+    shown: list[str] = []
     for ending, family in families.items():
-        bases = ", ".join(f"`{each.name.removesuffix(ending)}`" for each in family)
-        lines.append(
-            f"- `X{ending}`: {_FAMILIES[ending]}; X {'as above' if bases == shown else f'is {bases}'}"
+        bases = [f"`{each.name.removesuffix(ending)}`" for each in family]
+        is_more = bool(shown) and set(shown) <= set(bases)
+        text = ", ".join(
+            ["as above", *(base for base in bases if base not in shown)] if is_more else ["is", *bases]
         )
-        shown = bases
+        lines.append(f"- `X{ending}`: {_FAMILIES[ending]}; X {text.replace('is, ', 'is ', 1)}")
+        shown = shown or bases
     return lines
 
 
@@ -196,5 +199,5 @@ def _kind(column: Field) -> str:
     """Return unit or type of a column; empty: its name tells it, or a text or a plain number."""
     if column.type in _TYPES[-2:] or not column.unit:
         return column.type if column.type in _TYPES else ""
-    told = column.name.startswith("n_") or column.name.endswith(_IN_NAME.get(column.unit, "?"))
+    told = column.name.startswith(("n_", "score_")) or column.name.endswith(_IN_NAME.get(column.unit, "?"))
     return "" if told else column.unit
