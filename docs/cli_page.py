@@ -1,5 +1,6 @@
 """Page of the command line: a sentence, the options and the examples of each command."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ _ROWS = ("--format", "--out", "--spreadsheet")
 """Options of commands that print rows."""
 _ROWS_TEXT = "Rows stand for `--format`, `--out` and `--spreadsheet`.\n"
 _MOST_EXAMPLES = 2
+_RANGE = re.compile(r"(; |(?<=\[))[\d.<=]*x[<>=]+[\d.]+\]")
 _HEAD = """# Command line
 
 {note}
@@ -59,7 +61,7 @@ def _options(context: click.Context) -> list[tuple[str, str]]:
         for option in context.command.get_params(context)
         if isinstance(option, click.Option) and "--help" not in option.opts
     ]
-    return [(name, text) for name, text in filter(None, records)]
+    return [(name, _RANGE.sub("]", text).removesuffix(" []")) for name, text in filter(None, records)]
 
 
 def _common(commands: list[click.Context]) -> dict[str, str]:
