@@ -14,7 +14,8 @@ _HEAD = """# Result tables
 {note}
 `esjobs show TABLE` prints the main columns of a table, `--format csv` or `parquet` all. Parentheses
 hold a unit or type that the name does not tell: `n_` counts, `score_` is % (0 best), `_s` seconds, `_b`
-bytes, `_h` hours. Columns without definition are [common](#common-columns), defined in the table that is named, or
+bytes, `_h` hours. Columns without definition are [common](#common-columns), defined in the table that is
+named, or
 *plain*: their names say it. *Run columns* are {run_columns}.
 Rows are replaced per value of the column behind *per*; people enter *entered* tables. `X+_err` is X and its
 standard error `X_err`, `X+_low+_high` X and the ends of its 90 % interval, `X+_before` X in the previous run.
