@@ -14,9 +14,8 @@ _HEAD = """# Result tables
 {note}
 `esjobs show TABLE` prints the main columns of a table, `--format csv` or `parquet` all. Parentheses
 hold a unit or type that the name does not tell: `n_` counts, `score_` is % (0 best), `_s` seconds, `_b`
-bytes, `_h` hours. Columns without definition are [common](#common-columns), defined in the table that is
-named, or
-*plain*: their names say it. *Run columns* are {run_columns}.
+bytes, `_h` hours, `_at` a time, `_on` a day. Columns without definition are [common](#common-columns),
+defined in the table that is named, or *plain*: their names say it. *Run columns* are {run_columns}.
 Rows are replaced per value of the column behind *per*; people enter *entered* tables. `X+_err` is X and its
 standard error `X_err`, `X+_low+_high` X and the ends of its 90 % interval, `X+_before` X in the previous run.
 """
@@ -49,8 +48,10 @@ _IN_NAME = {
     "core h": ("core_h",),
     "GPU h": ("gpu_h",),
     "core s": ("core_s",),
+    "time": ("_at", "_time"),
+    "day": ("_on", "day"),
 }
-"""Units, and the endings of names that tell them."""
+"""Units and types, and the endings of names that tell them."""
 _PRINTED = ", as printed"
 """What the raw numbers of a report say beyond the definition of the computed ones."""
 _COMMON_NAMES = (
@@ -197,7 +198,8 @@ def _definition(column: Field, beside: Mapping[str, list[str]]) -> str:
 
 def _kind(column: Field) -> str:
     """Return unit or type of a column; empty: its name tells it, or a text or a plain number."""
-    if column.type in _TYPES[-2:] or not column.unit:
-        return column.type if column.type in _TYPES else ""
-    told = column.name.startswith(("n_", "score_")) or column.name.endswith(_IN_NAME.get(column.unit, "?"))
-    return "" if told else column.unit
+    kind = column.type if column.type in _TYPES[-2:] or not column.unit else column.unit
+    if kind == column.type and kind not in _TYPES:
+        return ""
+    told = column.name.startswith(("n_", "score_")) or column.name.endswith(_IN_NAME.get(kind, "?"))
+    return "" if told else kind
