@@ -1,5 +1,6 @@
 """Page of the command line: a sentence, the options and the examples of each command."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -9,15 +10,20 @@ from esjobs.cli import main as cli
 from esjobs.cli.help import DEMO, examples_of
 from esjobs.cli.registry import GROUPS
 
-_COMMON_FROM = 3
+_COMMON_FROM = 2
 """Commands that share an option from which on it is described once."""
+_ROWS = ("--format", "--out", "--spreadsheet")
+"""Options of commands that print rows."""
+_ROWS_TEXT = "Rows stand for `--format`, `--out` and `--spreadsheet`.\n"
+_MOST_EXAMPLES = 2
+_RANGE = re.compile(r"(; |(?<=\[))[\d.<=]*x[<>=]+[\d.]+\]")
 _HEAD = """# Command line
 
 {note}
-`esjobs COMMAND -h` prints the complete help. Options of `esjobs` itself stand before the command. An
-option in parentheses is one of the [common options](#common-options). {demo}
-`eval "$(_ESJOBS_COMPLETE=bash_source esjobs)"` completes commands, options and names of sites; `zsh_source`,
-`fish_source`.
+`esjobs COMMAND -h` prints the complete help. Options of `esjobs` itself stand before the command. Behind a
+command stand its arguments and, in parentheses, its [common options](#common-options). {demo}
+`eval "$(_ESJOBS_COMPLETE=bash_source esjobs)"` (`zsh_source`, `fish_source`) completes commands, options and
+names of sites.
 """
 _DEMO = f"The examples run on the demo, after `{DEMO}`."
 
@@ -32,7 +38,7 @@ def cli_page(note: str) -> str:
         names = ", ".join(f"[{each.name}](#esjobs-{each.name})" for each in group.commands)
         parts.append(f"- {group.name}: {names}")
     parts += ["\n## Global options\n", *_lines(_options(root))]
-    parts += ["\n## Common options\n", *_lines(sorted(common.items()))]
+    parts += ["\n## Common options\n", _ROWS_TEXT, *_lines(sorted(common.items()))]
     for context in commands:
         parts += _section(context, common)
     return "\n".join(parts) + "\n"
@@ -55,7 +61,7 @@ def _options(context: click.Context) -> list[tuple[str, str]]:
         for option in context.command.get_params(context)
         if isinstance(option, click.Option) and "--help" not in option.opts
     ]
-    return [(name, text) for name, text in filter(None, records)]
+    return [(name, _RANGE.sub("]", text).removesuffix(" []")) for name, text in filter(None, records)]
 
 
 def _common(commands: list[click.Context]) -> dict[str, str]:
@@ -70,18 +76,26 @@ def _common(commands: list[click.Context]) -> dict[str, str]:
 
 def _section(context: click.Context, common: dict[str, str]) -> list[str]:
     command = context.command
-    shared = [name for name, text in _options(context) if common.get(name) == text]
-    own = [(name, text) for name, text in _options(context) if common.get(name) != text]
+    shared, own = [], []
+    for name, text in _options(context):
+        if common.get(name) == text:
+            shared.append(name.split(",")[-1].split()[0])
+        elif text in common.values() and name.split()[0] in (each.split()[0] for each in common):
+            shared.append(name)
+        else:
+            own.append((name, text))
+    if set(_ROWS) <= set(shared):
+        shared = [*(name for name in shared if name not in _ROWS), "rows"]
     usage = [f"`{each}`" for each in command.collect_usage_pieces(context) if each != "[OPTIONS]"]
     if shared:
-        usage.append("(" + ", ".join(name.split(",")[-1].split()[0] for name in shared) + ")")
+        usage.append(f"({', '.join(shared)})")
     lines = [f"\n## {context.command_path}\n", _sentence(command), ""]
-    if usage:
-        lines += [" ".join((f"`{context.command_path}`", *usage)), ""]
+    if usage and not isinstance(command, click.Group):
+        lines += [" ".join(usage), ""]
+    if examples := [each for each in examples_of(command) if each != context.command_path][:_MOST_EXAMPLES]:
+        lines += [*(f"    {example}" for example in examples), ""]
     lines += _lines(own)
-    if examples := examples_of(command):
-        lines += ["", "```sh", *examples, "```"]
-    return lines
+    return lines if own else lines[:-1]
 
 
 def _sentence(command: click.Command) -> str:

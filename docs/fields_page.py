@@ -10,7 +10,8 @@ _HEAD = """# Fields and metrics
 {note}
 ## Fields of a job
 
-In parentheses: unit, else type. `*`: `--by` can group by it. Computed fields are never stored.
+In parentheses: unit, unless the name ends in `_s` or `_b`, else type. `*`: `--by` can group by it. Computed
+fields are never stored.
 """
 _QUERY = """
 ## Metrics of `esjobs query`
@@ -30,13 +31,16 @@ def fields_page(note: str) -> str:
     lines = [_HEAD.format(note=note)]
     for field in (*fields.JOB_FIELDS, *fields.DERIVED_FIELDS):
         kind = field.unit or ("" if field.type == "keyword" else field.type)
+        kind = "" if (kind, field.name[-2:]) in {("s", "_s"), ("B", "_b")} else kind
         marks = "*" if field.groupable else ""
         also = ["required"] * field.required + ["computed"] * (field.derived is not None)
         bracket = ", ".join(filter(None, (kind, *also)))
         lines.append(f"- `{field.name}`{marks}{f' ({bracket})' if bracket else ''}: {field.meaning}")
     lines.append(_QUERY)
     for metric in METRICS:
-        bracket = "; ".join(filter(None, (metric.unit, metric.weight, metric.leaves_out)))
+        bracket = "; ".join(
+            filter(None, (metric.unit, metric.weight, metric.leaves_out.replace("jobs ", "")))
+        )
         lines.append(f"- `{metric.name}`{f' ({bracket})' if bracket else ''}: {metric.meaning}")
     generic = ", ".join(f"`{name}` ({meaning})" for name, meaning in GENERIC.items())
     lines.append(f"\nOf any number of the catalogue, as `FUNCTION:FIELD`: {generic}.")

@@ -26,11 +26,11 @@ def man_page(markdown: str) -> str:
 def _body(markdown: str) -> Iterator[str]:
     is_code = False
     for line in markdown.splitlines():
-        if line.startswith("```"):
+        if line.startswith("    ") != is_code:
             is_code = not is_code
             yield ".PP\n.nf" if is_code else ".fi"
-        elif is_code:
-            yield _escaped(line)
+        if is_code:
+            yield _escaped(line.strip())
         elif option := re.fullmatch(r"- `([^`]+)`: (.*)", line):
             yield f'.TP\n.B "{_escaped(option[1])}"\n{_plain(option[2])}'
         elif line.startswith("## esjobs"):
@@ -39,6 +39,8 @@ def _body(markdown: str) -> Iterator[str]:
             yield f".SH {_escaped(line.removeprefix('## ').upper())}"
         else:
             yield _plain(line) if line else ".PP"
+    if is_code:
+        yield ".fi"
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from esjobs.issues.rules.rule import Rule
 _HEAD = """# Rules and detectors
 
 {note}
-The rules of the built-in file; `esjobs rules show` prints those in force at your site, with hints. How
+The built-in rules; `esjobs rules show` prints those in force at your site, with hints. How
 rules are written and changed: [scores and issues](scores.md#rules). Limits are in base units.
 """
 _DETECTORS = """

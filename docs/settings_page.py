@@ -20,8 +20,8 @@ _HEAD = """# Settings
 {note}
 The command line wins over the environment, the environment over the file (`--config esjobs.toml`, TOML).
 A key in the environment is `ESJOBS_SECTION__KEY` in upper case, lists as JSON:
-`ESJOBS_FIT__METHODS='["gamma", "paper"]'`. Unknown keys and impossible values are refused. Behind each
-key stands its default.
+`ESJOBS_FIT__METHODS='["gamma", "paper"]'`. Unknown keys and impossible values are refused. Defaults
+stand in parentheses.
 """
 _REQUIRED = object()
 
@@ -94,7 +94,7 @@ def _default(value: Any) -> str:
         return " (required)"
     if value in (None, ()) or type(value).__module__.startswith("pydantic"):
         return ""
-    return f" = `{value if isinstance(value, (Path, date)) else json.dumps(value, ensure_ascii=False)}`"
+    return f" (`{value if isinstance(value, (Path, date)) else json.dumps(value, ensure_ascii=False)}`)"
 
 
 def _texts(model: type) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Page of the result tables: what tables share is defined once."""
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from esjobs.core.fields import Field
 from esjobs.core.tables import Table
@@ -10,12 +12,12 @@ from esjobs.schema.catalogue import OF_CAPABILITY, TABLES
 _HEAD = """# Result tables
 
 {note}
-`esjobs show TABLE` prints the main columns of a table, `--format csv` or `parquet` all of them.
-Parentheses hold the unit, else the type; without, a column is a text or a number without unit, as its
-definition says. A column without a definition is a [common column](#common-columns), or defined in the
-table that is named. Rows are replaced per value of the column behind *per*; *entered* tables hold what
-people typed. `X+_err` stands for X and its standard error `X_err`, `X+_low+_high` for X and the ends of
-its 90 % interval, `X+_before` for X and its value in the previous run.
+`esjobs show TABLE` prints the main columns of a table, `--format csv` or `parquet` all. Parentheses
+hold a unit or type that the name does not tell: `n_` counts, `score_` is % (0 best), `_s` seconds, `_b`
+bytes, `_h` hours, `_at` a time, `_on` a day. Columns without definition are [common](#common-columns),
+defined in the table that is named, or *plain*: their names say it. *Run columns* are {run_columns}.
+Rows are replaced per value of the column behind *per*; people enter *entered* tables. `X+_err` is X and its
+standard error `X_err`, `X+_low+_high` X and the ends of its 90 % interval, `X+_before` X in the previous run.
 """
 _FAMILIES = {
     "_status": "reason for the value of X, or for its absence",
@@ -34,8 +36,22 @@ _BESIDE = {
     "_high": "upper end of its 90 % interval",
 }
 """Ending of a column that stands beside the one without it, and its meaning there."""
-_PLAIN = {"keyword": "", "text": "", "number": ""}
-"""Types that a column without a unit has unless the page says otherwise."""
+_TYPES = ("map", "list", "bytes", "time", "day")
+"""Types that the page names."""
+_RUN_COLUMNS = ("run", "window_start", "window_end", "window_days", "scope", "program_version")
+_NUMBERED_FROM = 4
+"""Columns with a number at their end from which on one line defines them."""
+_IN_NAME = {
+    "s": ("_s",),
+    "B": ("_b",),
+    "h": ("_h",),
+    "core h": ("core_h",),
+    "GPU h": ("gpu_h",),
+    "core s": ("core_s",),
+    "time": ("_at", "_time"),
+    "day": ("_on", "day"),
+}
+"""Units and types, and the endings of names that tell them."""
 _PRINTED = ", as printed"
 """What the raw numbers of a report say beyond the definition of the computed ones."""
 _COMMON_NAMES = (
@@ -48,7 +64,8 @@ _COMMON_NAMES = (
 def tables_page(note: str) -> str:
     """Return the page, capability by capability."""
     common = _common()
-    lines = [_HEAD.format(note=note), "## Common columns\n"]
+    run_columns = ", ".join(f"`{name}`" for name in _RUN_COLUMNS)
+    lines = [_HEAD.format(note=note, run_columns=run_columns), "## Common columns\n"]
     lines += [_definition(common[name], {}) for name in sorted(common)]
     defined: dict[Field, str] = {}
     for capability, tables in OF_CAPABILITY.items():
@@ -76,10 +93,17 @@ def _bare(column: Field) -> Field:
 
 
 def _section(table: Table, common: dict[str, Field], defined: dict[Field, str]) -> list[str]:
+    entered = ", entered" if table.entered else ""
+    lines = [
+        f"\n### {table.name}\n",
+        f"{table.meaning[0].upper()}{table.meaning[1:]}. Per `{table.partition}`{entered}.",
+    ]
+    if other := _equal(table):
+        return [*lines, f"Columns of {other}."]
     families, beside = _families(table.columns), _beside(table)
     members = {each.name for family in families.values() for each in family}
     members |= {f"{name}{ending}" for name, endings in beside.items() for ending in endings}
-    shared, own = [], []
+    shared, plain, own = [], [], []
     elsewhere: defaultdict[str, list[str]] = defaultdict(list)
     for column in table.columns:
         if column.name in members:
@@ -88,21 +112,53 @@ def _section(table: Table, common: dict[str, Field], defined: dict[Field, str]) 
             shared.append(_name(column, beside))
         elif (other := defined.get(_bare(column))) is not None:
             elsewhere[other].append(_name(column, beside))
+        elif _is_plain(column):
+            plain.append(_name(column, beside))
         else:
-            own.append(_definition(column, beside))
-    entered = ", entered" if table.entered else ""
-    lines = [
-        f"\n### {table.name}\n",
-        f"{table.meaning[0].upper()}{table.meaning[1:]}. Per `{table.partition}`{entered}.",
-    ]
-    if shared:
-        lines.append(f"Common: {', '.join(shared)}.")
-    lines += [f"As in {other}: {', '.join(names)}." for other, names in elsewhere.items()]
-    lines += ["", *own]
+            own.append(column)
+    run = [f"`{name}`" for name in _RUN_COLUMNS]
+    if set(run) <= set(shared):
+        shared = ["run columns", *(name for name in shared if name not in run)]
+    lists = {
+        "Common": shared,
+        **{f"As in {other}": names for other, names in elsewhere.items()},
+        "Plain": plain,
+    }
+    lines += [f"{head}: {', '.join(names)}." for head, names in lists.items() if names]
+    lines += ["", *_definitions(own, beside)]
+    shown: list[str] = []
     for ending, family in families.items():
-        bases = ", ".join(f"`{each.name.removesuffix(ending)}`" for each in family)
-        lines.append(f"- `X{ending}`: {_FAMILIES[ending]}; X is {bases}")
+        bases = [f"`{each.name.removesuffix(ending)}`" for each in family]
+        is_more = bool(shown) and set(shown) <= set(bases)
+        text = ", ".join(
+            ["as above", *(base for base in bases if base not in shown)] if is_more else ["is", *bases]
+        )
+        lines.append(f"- `X{ending}`: {_FAMILIES[ending]}; X {text.replace('is, ', 'is ', 1)}")
+        shown = shown or bases
     return lines
+
+
+def _equal(table: Table) -> str:
+    """Return the earlier table that has the same columns; empty: none."""
+    names = (other.name for other in TABLES[: TABLES.index(table)] if {*other.columns} == {*table.columns})
+    return next(names, "")
+
+
+def _is_plain(column: Field) -> bool:
+    """True if the meaning of a column repeats its name."""
+    words = re.findall(r"[a-z]+", column.meaning.lower().replace("wall-clock", "wall"))
+    named = {word.rstrip("s") for word in column.name.removeprefix("n_").split("_")}
+    return {word.rstrip("s") for word in words} - {"of", "the", "time", ""} <= named and not _kind(column)
+
+
+def _definitions(columns: Sequence[Field], beside: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the definition of each column; one of all whose names differ in a number only."""
+    for _, numbered in groupby(columns, lambda column: re.sub(r"\d+$", "", column.name)):
+        group = list(numbered)
+        if len(group) < _NUMBERED_FROM:
+            yield from (_definition(column, beside) for column in group)
+        else:
+            yield f"- `{group[0].name}` to `{group[-1].name}`: {group[0].meaning}, ..., {group[-1].meaning}"
 
 
 def _is_common(column: Field, common: dict[str, Field]) -> bool:
@@ -136,7 +192,14 @@ def _name(column: Field, beside: Mapping[str, list[str]]) -> str:
 
 
 def _definition(column: Field, beside: Mapping[str, list[str]]) -> str:
-    kind = (
-        column.type if column.type in ("time", "day") else column.unit or _PLAIN.get(column.type, column.type)
-    )
+    kind = _kind(column)
     return f"- {_name(column, beside)}{f' ({kind})' if kind else ''}: {column.meaning}"
+
+
+def _kind(column: Field) -> str:
+    """Return unit or type of a column; empty: its name tells it, or a text or a plain number."""
+    kind = column.type if column.type in _TYPES[-2:] or not column.unit else column.unit
+    if kind == column.type and kind not in _TYPES:
+        return ""
+    told = column.name.startswith(("n_", "score_")) or column.name.endswith(_IN_NAME.get(kind, "?"))
+    return "" if told else kind

@@ -76,22 +76,21 @@ class ClusterSettings(BaseModel):
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "esjobs"
     """Prefix of the names of all indices of esjobs."""
     jobs_index: _Text | None = None
-    """Index, alias or pattern of others in which the jobs are; not set: what ``esjobs ingest`` put there."""
+    """Index, alias or pattern of others that holds the jobs; not set: our own."""
     field_map: _Text | None = None
     """Map from foreign fields to those of the catalogue: a bundled map, or a file (``....toml``)."""
     read_at_most: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] | None = 5_000_000
-    """Documents of a jobs index of others that one question may read one by one, where the cluster cannot
-    group them; ``--yes``: as many as it takes."""
+    """Documents of a jobs index of others that one question may read individually; ``--yes``: any number."""
     addresses: tuple[_Text, ...] = ()
-    """Further addresses of the same cluster; requests go to any that answers. The store names the first."""
+    """Further addresses of the same cluster."""
     proxy: SecretStr | None = None
-    """Forward proxy, ``http://[USER:PASSWORD@]HOST:PORT``; not set: HTTPS_PROXY, HTTP_PROXY, NO_PROXY."""
+    """Forward proxy, ``http://[USER:PASSWORD@]HOST:PORT``; not set: from the environment."""
     product: Literal["elasticsearch", "opensearch"] | None = None
-    """Client to use; detected from the cluster when not set."""
+    """Client to use; not set: detected."""
     api_key: SecretStr | None = None
-    """API key (Elasticsearch), as the cluster gave it out, encoded."""
+    """API key (Elasticsearch), encoded."""
     api_key_file: Path | None = None
-    """File whose first line is the key, read again when the cluster refuses it; likewise the other files."""
+    """File whose first line is the key; likewise the other files."""
     token: SecretStr | None = None
     """Bearer token."""
     token_file: Path | None = None
@@ -99,10 +98,9 @@ class ClusterSettings(BaseModel):
     password: SecretStr | None = None
     password_file: Path | None = None
     aws_region: _Text | None = None
-    """Region of an OpenSearch at AWS: requests are signed (SigV4) with the credentials of the environment, a
-    profile or a role; needs the extra ``aws``."""
+    """Region of an OpenSearch at AWS; needs the extra ``aws``."""
     ca_file: Path | None = None
-    """Certificates to trust, PEM; the system's when not set."""
+    """Certificates to trust, PEM; not set: the system's."""
     certificate: Path | None = None
     """Certificate of the client, PEM."""
     key: Path | None = None
@@ -112,9 +110,9 @@ class ClusterSettings(BaseModel):
     timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 60.0
     retries: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=100)] = 3
     shards: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=100)] = 1
-    """Of the index of each month; indices that are there keep theirs."""
+    """Of new indices of months."""
     replicas: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=10)] | None = None
-    """Of each index; one where there is a second node when not set. Indices that are there keep theirs."""
+    """Of new indices; not set: one if a second node exists."""
     template_priority: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=2**31 - 1)] = 500
     """Of the index templates of ``esjobs setup``."""
 
@@ -142,16 +140,15 @@ class RetentionSettings(BaseModel):
     keep_newest: Number = 10
     """Newest runs to keep, whatever their days."""
     keep_daily: Number = 60
-    """Days, among those that runs reach, of which the latest run is kept."""
+    """Days of which the latest run is kept."""
     keep_weekly: Number = 52
     """The same of weeks."""
     keep_monthly: Number = 120
     """The same of months."""
     keep_bucket_months: Count | None = None
-    """Number of the newest months of daily results (buckets, books, daily factors, scores, issues) to keep;
-    all when not set."""
+    """Newest months of daily results to keep; not set: all."""
     undo_days: Number = 7
-    """Days for which a load that has replaced versions of jobs can be undone; 0: these are not kept."""
+    """Days for which a load that has replaced jobs can be undone."""
 
 
 class Settings(BaseModel):

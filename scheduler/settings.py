@@ -42,7 +42,7 @@ class NightlyFiles(BaseModel):
     format: _Text
     """As ``esjobs ingest`` names it: panda, jobs, corepower, cric."""
     files: Annotated[tuple[_Text, ...], Field(min_length=1)]
-    """Names or patterns; ``{night}`` stands for the day, as 2018-08-31, and those that may be late."""
+    """Names or patterns; ``{night}`` stands for the day, as 2018-08-31."""
     fill: tuple[_Text, ...] = ()
     """``FIELD=VALUE``: fills a field where it is missing."""
 
@@ -53,41 +53,40 @@ class NightsSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     windows: Annotated[tuple[_Days, ...], Field(min_length=1), AfterValidator(_ascending)] = (7, 30, 90)
-    """Lengths of the sliding windows, days; each keeps a latest run of its own."""
+    """Lengths of the sliding windows, days."""
     headline: _Days = 30
-    """The window, one of these lengths, whose results people see where they name none."""
+    """Default window of results, one of these lengths."""
     late_days: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=_LONGEST_WINDOW)] = 7
     """Days before a night that are checked for late records."""
     backfill_jobs: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] = 5_000_000
-    """Jobs of older days of the windows that a night makes up for, newest days first; one day at least. 0:
-    none."""
+    """Jobs of older days that a night aggregates, newest first; 0: none."""
     catch_up: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=1_000)] = 7
-    """Missing nights that one trigger makes up for, oldest first."""
+    """Missing nights that one trigger runs, oldest first."""
     deadline_h: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=240)] = 4.0
-    """A night whose engine fails is tried again for so many hours."""
+    """Hours for which a failed night is tried again."""
     backoff_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=3_600)] = 30.0
-    """Seconds before the first repetition; each pause is twice as long as the one before."""
+    """First pause before a repetition; each further one is twice as long."""
     longest_pause_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 900.0
-    """No pause is longer."""
+    """Longest pause."""
     cron: _Text = "30 3 * * *"
     """Start of ``esjobs serve``: minute, hour, day, month, day of the week."""
     time_zone: Annotated[_Text, AfterValidator(_zone)] = "UTC"
-    """The zone of these times; daylight saving is followed. Days of jobs are days of UTC."""
+    """Zone of these times. Days of jobs are UTC."""
     ingest: tuple[NightlyFiles, ...] = ()
     """Files that every night reads first; nothing: jobs come by other ways."""
     ingest_stopped_h: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=10_000)] = 36.0
-    """No job ended for so many hours: an alert."""
+    """Hours without a finished job that raise an alert."""
     listen: Literal["metrics", "nothing"] = "metrics"
-    """``metrics``: the service serves its metrics and its health."""
+    """``metrics``: serve metrics and health."""
     host: _Text = "127.0.0.1"
-    """Address it listens on: this machine alone, unless another address is given."""
+    """Address it listens on."""
     port: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=65_535)] = 9464
     """Its port; 0: any free one."""
 
     metrics_file: str = ""
-    """File for node_exporter's textfile collector, named ``*.prom``; written after each trigger."""
+    """File for node_exporter's textfile collector, ``*.prom``."""
     push_to: str = ""
-    """Prometheus Pushgateway that gets the metrics after each trigger: ``https://HOST:9091``."""
+    """Prometheus Pushgateway: ``https://HOST:9091``."""
 
     @model_validator(mode="after")
     def _headline_is_a_window(self) -> "NightsSettings":

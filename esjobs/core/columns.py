@@ -24,6 +24,5 @@ SCOPE = (
 RUN_BEFORE = column(
     "run_before",
     "keyword",
-    "previous run: the latest complete one with earlier data, an equally long window and the same "
-    "restriction, at the time of publication; null without one",
+    "latest complete run with earlier data, an equally long window and the same restriction",
 )

@@ -13,10 +13,10 @@ class WatchSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     margin: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
-    """By so much the interval must lie inside the accepted deviation before a flag is closed."""
+    """Distance of the interval from the limit at which a flag closes."""
     quiet_nights: Count = 7
-    """A candidate is withdrawn after so many nights in a row without a deviation."""
+    """Nights in a row without a deviation after which a candidate is withdrawn."""
     absent_nights: Count = 7
-    """After so many nights in a row without a comparison this is said once; a candidate is withdrawn."""
+    """Nights in a row without a comparison after which a candidate is withdrawn."""
     replay_nights: Count = 23
     """Nights that can be run again; older ones are settled."""

@@ -18,7 +18,7 @@ class RunningSettings(BaseModel):
     every: Literal["5m", "10m", "15m", "30m"]
     """Interval of the looks."""
     jobs: str
-    """``sacct --parsable2 --state=RUNNING`` of now: a file that is written before each look."""
+    """File with ``sacct --parsable2 --state=RUNNING`` of now."""
     fill: tuple[str, ...] = ()
     """``FIELD=VALUE`` of this file, such as ``timezone=Europe/Berlin``."""
     series: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -41,9 +41,9 @@ class DetectSettings(BaseModel):
     rules: tuple[Path, ...] = ()
     """Rule files that add to the default rules or change them; later ones win."""
     block_values: Annotated[int, BeforeValidator(no_flag), Field(ge=10_000, le=10**9)] = 8_000_000
-    """Values of time series in memory at a time; 4 bytes each, a few times over while detectors work."""
+    """Values of time series in memory at a time; 4 bytes each, several copies."""
     nightly: bool | None = None
-    """Find issues every night. Not set: of our own jobs, not of those in indices of others."""
+    """Find issues every night; not set: only in our own jobs."""
     told_from: Severity = "major"
     """Notify of users and projects with issues of at least this severity."""
     quiet_days: Count = 14

@@ -21,9 +21,9 @@ class SpoolSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Annotated[str, Field(min_length=1)]
-    """A folder here (``/scratch/talp``), or of another host (``login1:/scratch/talp``), read by rsync."""
+    """Folder here (``/scratch/talp``) or of another host (``login1:/scratch/talp``)."""
     source: Annotated[str, Field(min_length=1)] | None = None
-    """Source of the job records; not set: jobs are matched by id alone."""
+    """Source of the job records; not set: match by id alone."""
 
     @field_validator("folder")
     @classmethod

@@ -52,14 +52,13 @@ ACCOUNTING = Table(
         column(
             "declared",
             "boolean",
-            "true if the site declared a score per core; false: accounted with the default of 12 HS06; "
-            "null: no score",
+            "true if the site declared a score per core; false: default of 12 HS06",
         ),
         column("efficiency", "number", "CPU time over wall-clock time x cores; null with a remark"),
         column(
             "remark",
             "keyword",
-            "reason for a missing efficiency: no wall time, no cores, CPU time above wall time x cores",
+            "reason for a missing efficiency",
             values=tuple(REMARKS),
         ),
         column("source", "text", "source file"),

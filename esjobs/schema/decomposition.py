@@ -47,7 +47,7 @@ DECOMPOSITION = Table(
 
 CPU_SPEED_BY_QUEUE = Table(
     "cpu_speed_by_queue",
-    "speed of a CPU model at one queue relative to the same model elsewhere; one row per queue and model",
+    "speed of a CPU model at one queue relative to the same model elsewhere",
     "run",
     (
         RUN,
@@ -82,7 +82,7 @@ SHARE_PARTS = ("cpu models", "site", "sorting", "all")
 
 VARIANCE_SHARES = Table(
     "variance_shares",
-    "CPU models or site: variance of the speeds of queues by cause, corrected for errors; one row per part",
+    "variance of the speeds of queues by cause, corrected for errors",
     "run",
     (
         RUN,

@@ -13,8 +13,7 @@ SPEED_RUN = column("speed_run", "keyword", "run of the speed factors used")
 
 DAILY_FACTORS = Table(
     "daily_factors",
-    "speed factor of a queue, site or CPU model from the jobs of one day, all types together; comparable "
-    "between days up to a factor common to all names of a day",
+    "speed factor from the jobs of one day, all types; comparable between days up to a common factor",
     "day",
     (
         column("day", "day", "day of the end time of the jobs", "UTC"),
@@ -33,7 +32,7 @@ DAILY_FACTORS = Table(
         column(
             "tasks",
             "list",
-            "numbers of the tasks with the largest weight, at most 64: days with common tasks share errors",
+            "numbers of the tasks with the largest weight, at most 64",
         ),
         column("task_parts", "list", "relative weights of these tasks"),
         column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
@@ -69,7 +68,7 @@ DRIFTS = Table(
         column(
             "mix_change_err",
             "number",
-            "standard error of mix_change, from the factors of CPU models and the counted jobs",
+            "standard error of mix_change",
         ),
         column(
             "corepower_before", "number", "declared value before an edit near the day; null without an edit"

@@ -51,7 +51,7 @@ _STATE_COLUMNS = (
     column("corepower", "number", "declared benchmark score per core at the last comparison"),
     *_DEVIATION,
     _PROPOSAL,
-    column("verdict", "keyword", "verdict of the night in the followed window; null without a row there"),
+    column("verdict", "keyword", "verdict of the night in the followed window"),
     column("confirmed", "boolean", "true if that verdict is confirmed, as in flags"),
     column("evidence", "text", "evidence for the state: the disjoint sets of jobs"),
     *_WINDOW,
@@ -67,7 +67,7 @@ _STATE_COLUMNS = (
     column("quiet_nights", "integer", "compared nights since its last deviation", "nights"),
     column("absent_nights", "integer", "consecutive nights without a comparison", "nights"),
     column("opened_on", "day", "night of the last opening; null if it was never open"),
-    column("opened_until", "day", "last day of the jobs that opened it; only later days can close it"),
+    column("opened_until", "day", "last day of the jobs that opened it"),
     column("opened_deviation", "number", "deviation at the last opening"),
     column("closed_on", "day", "night of the last resolution or change of sign"),
     column("ack_id", "keyword", "acknowledgement in force, in flag_notes"),
@@ -103,7 +103,7 @@ FLAG_EVENTS = Table(
     "one change of a flag: state before, state after, and evidence",
     "night",
     (
-        column("event", "keyword", "derived from level, type, name, night and kind, so equal after a rerun"),
+        column("event", "keyword", "derived from level, type, name, night and kind"),
         column("night", "day", "night of the event: the aggregated day"),
         LEVEL,
         TYPE,
@@ -118,8 +118,7 @@ FLAG_EVENTS = Table(
         column(
             "confirmed",
             "boolean",
-            "true if the flag was open before or after: a deviation confirmed twice, on disjoint jobs. Only "
-            "such events are cleared to send to a site",
+            "true if cleared to send: the flag was open before or after",
         ),
         column("run", "keyword", "run of the followed verdict"),
         *_WINDOW,

@@ -74,7 +74,7 @@ FOOTPRINTS = Table(
         column(
             "imbalance",
             "number",
-            "1 - mean over units / largest unit, of the units' means; null: one unit, or no use",
+            "1 - mean over units / largest unit",
             "fraction",
         ),
         column(
@@ -132,7 +132,7 @@ ISSUES = Table(
         column(
             "lost_node_h",
             "number",
-            "node_h x idle share of cores or GPUs, whichever is larger; 0: a risk; null: unknown",
+            "node_h x larger idle share of cores or GPUs; 0: a risk",
             "h",
         ),
         column(
@@ -144,11 +144,11 @@ ISSUES = Table(
         column(
             "job_lost_node_h",
             "number",
-            "largest lost_node_h of the job; on its worst finding only, so that sums count a job once",
+            "lost_node_h of the job; on its worst finding only",
             "h",
         ),
-        column("job_idle_core_h", "number", "largest idle_core_h of the job; on its worst finding only", "h"),
-        column("job_idle_gpu_h", "number", "largest idle_gpu_h of the job; on its worst finding only", "h"),
+        column("job_idle_core_h", "number", "idle_core_h of the job; on its worst finding only", "h"),
+        column("job_idle_gpu_h", "number", "idle_gpu_h of the job; on its worst finding only", "h"),
         column("n_jobs", "integer", "1 on the worst finding of a job, 0 on others; panels add it up", "jobs"),
         column("hint", "text", "meaning and advice for the user of the job"),
         _VARIANT,

@@ -43,7 +43,7 @@ DAYS = Table(
         column(
             "n_in",
             "integer",
-            "jobs of the row, 0 in a note: adds up to all jobs of a day",
+            "jobs of the row; 0 in a note",
             "jobs",
         ),
         column("n_used", "integer", "of these, binned jobs", "jobs"),
@@ -74,8 +74,7 @@ REJECTS = Table(
         column(
             "n_rows",
             "integer",
-            "rows of the entry: 1, or all further ones of a file with this reason and field after the first "
-            "1,000 (line: the first of them)",
+            "rows of the entry: 1, or all after the first 1,000 of a file, reason and field",
             "rows",
         ),
         column("table_name", "keyword", "target of the row: jobs, or a table"),
@@ -99,7 +98,7 @@ LOADS = Table(
         column(
             "updated",
             "integer",
-            "rows of existing jobs with an equal or newer end time, and replaced rows of other tables",
+            "rows that replaced existing ones",
             "rows",
         ),
         column("rejected", "integer", "rejected rows", "rows"),
@@ -113,13 +112,13 @@ LOADS = Table(
         column(
             "jobs_changed",
             "integer",
-            "updated jobs with a changed field; null if the load was interrupted once",
+            "updated jobs with a changed field",
             "jobs",
         ),
         column(
             "unchanged",
             "integer",
-            "of the updated: rows that changed no field and were not written; null without jobs",
+            "of the updated: rows that changed nothing",
             "rows",
         ),
     ),
@@ -142,7 +141,7 @@ LOAD_COUNTS = Table(
         column(
             "unchanged",
             "integer",
-            "of the updated jobs: rows that changed nothing; null for other tables",
+            "of the updated jobs: rows that changed nothing",
             "rows",
         ),
     ),

@@ -20,9 +20,7 @@ NIGHTS = Table(
         column("seconds", "number", "duration of the last attempt", "s"),
         column("attempt", "integer", "number of attempts"),
         column("began", "time", "begin of the last attempt", "UTC"),
-        column(
-            "finished", "time", "end of the last attempt; null while it runs, and after it was killed", "UTC"
-        ),
+        column("finished", "time", "end of the last attempt", "UTC"),
         column("windows", "keyword", "fitted windows, such as 7d,30d"),
         column("runs", "text", "ids of their runs, in the same order, separated by commas"),
         column("late_days", "integer", "earlier days that were aggregated again", "days"),

@@ -19,7 +19,7 @@ NOTIFICATIONS = Table(
     "one row per message and recipient: queued before it is sent, marked after",
     "night",
     (
-        column("notification", "keyword", "id: hash of the recipient and the notices; names the message"),
+        column("notification", "keyword", "hash of the recipient and the notices"),
         column("night", "day", "night of the message; of a test: the day", "UTC"),
         column("recipient", "keyword", "name of the recipient in the settings"),
         column("channel", "keyword", "mail, webhook, mattermost, slack"),
@@ -34,11 +34,11 @@ NOTIFICATIONS = Table(
         column("tried_at", "time", "end of the last attempt", "UTC"),
         column("due", "day", "of a weekly digest: its day of sending", "UTC"),
         column("bundle", "keyword", "notification that contains it"),
-        column("content", "text", "its notices as JSON, from which it is built again after a restart"),
+        column("content", "text", "its notices as JSON"),
         column(
             "follows",
             "text",
-            "first messages about the same names, separated by spaces; null for a first one",
+            "first messages about the same names",
         ),
     ),
     entered=True,

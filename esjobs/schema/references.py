@@ -29,8 +29,7 @@ REFERENCES = Table(
         column(
             "ambiguous",
             "boolean",
-            "true if other rows of the file for this CPU model and benchmark differ in score per core by "
-            "more than 2 %, or if a hypervisor invented the name: the model has no single value",
+            "true if rows of this CPU model differ by more than 2 %, or a hypervisor invented the name",
         ),
         column("value_per_core_low", "number", "lowest score per core of the CPU model in the file"),
         column("value_per_core_high", "number", "highest such score"),

@@ -76,7 +76,7 @@ LATEST_RUNS = Table(
         column(
             "shown",
             "boolean",
-            "true for the latest run of its kind, which latest_factors, ..., show and the report use",
+            "true for the latest run of its kind",
         ),
         *SCOPE,
     ),

@@ -14,7 +14,7 @@ _MEANINGS = {
     "score_mem": "share of time that the processor waited for memory",
     "score_mpi": "share of time in MPI (TALP), or lost to communication issues",
     "score_io": "share of time lost to I/O issues",
-    "score_gpu": "share of GPU warps that could not be issued, or of idle multiprocessors",
+    "score_gpu": "share of GPU warps not issued, or of idle multiprocessors",
     "score_gpumem": "share of GPU warps that waited for memory, or of time with busy memory",
 }
 _WORST = "%, 0 best, 100 worst"
@@ -58,7 +58,7 @@ SCORES = Table(
         column(
             "idle_core_h",
             "number",
-            "idle core-hours; below 0 if the record has more CPU time than wall time x cores",
+            "idle core-hours; below 0 with more CPU time than wall time x cores",
             "core h",
         ),
         column("time_used_frac", "number", "wall-clock time over requested; above 1: ran past it"),
@@ -90,7 +90,7 @@ SCORES = Table(
             column(f"{name}_from", "integer", f"lower end of the 10 % bin of {name}", "%")
             for name in MEASURES
         ),
-        column("fingerprint", "keyword", "digest of the inputs of the day; it changes with them"),
+        column("fingerprint", "keyword", "digest of the inputs of the day"),
         column("time_used_reason", "keyword", "reason for a missing time_used_frac"),
         column(
             "cores_from",

@@ -38,7 +38,7 @@ AGGREGATIONS = ("softmax", "median", "mean")
 
 PREDICTED_SCORES = Table(
     "predicted_scores",
-    "scores of jobs without counters, predicted from similar jobs; never mixed with measured scores",
+    "scores of jobs without counters, predicted from similar jobs",
     "day",
     (
         column("source", "keyword", "source of the record; with job_id the identity of a job"),
@@ -48,7 +48,7 @@ PREDICTED_SCORES = Table(
         column(
             "error_68",
             "number",
-            "half of the interval that contains the measured score in 68 % of the cases",
+            "half of the 68 % interval",
             "%",
         ),
         column("error_95", "number", "half of the 95 % interval; null if too few jobs", "%"),

@@ -20,15 +20,14 @@ TASK = (
     column("task_type", "keyword", "processing type of the task's jobs; null if unknown"),
     column("work_kind", "keyword", "kind of work, if a mixed task was split"),
 )
-UNITS = "task units (task x core class x processing type; x kind of work if a task was split)"
+UNITS = "task units"
 N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal requires two", "tasks")
 
 RANKED = (
     column(
         "grade",
         "keyword",
-        "A is the fastest grade, at most six: at most 5 % of the pairs in different grades are expected in "
-        "the wrong order; null for other methods, and with too few jobs",
+        "grade, A is the fastest; default method",
     ),
     column("rank_low", "integer", "lower end of the 90 % interval of its rank by speed; 1 is the fastest"),
     column("rank_high", "integer", "upper end of the 90 % interval of its rank"),
@@ -47,9 +46,7 @@ FACTORS = Table(
         column("name", "keyword", "queue, site or CPU model"),
         TYPE,
         METHOD,
-        column(
-            "k", "number", "speed factor; per component they sum to their count; null unless status is ok"
-        ),
+        column("k", "number", "speed factor; per component they sum to their count"),
         column("k_err", "number", "standard error: statistics and queue x task interaction"),
         column("k_err_stat", "number", "part of k_err from the scatter of jobs inside buckets"),
         column("k_err_sandwich", "number", "robust error clustered by task; null below 20 tasks"),
@@ -57,7 +54,7 @@ FACTORS = Table(
         column(
             "rho",
             "number",
-            "start-up time per job that was corrected, mean over its jobs; null without correction",
+            "corrected start-up time, mean over its jobs",
             "events",
         ),
         column(
@@ -79,7 +76,7 @@ FACTORS = Table(
         column(
             "k_err_model",
             "number",
-            "error from the Hessian, scaled by the residual standard deviation S; method paper: from HESSE",
+            "error from the Hessian, scaled by S; method paper: from HESSE",
         ),
         column(
             "site",
@@ -89,7 +86,7 @@ FACTORS = Table(
         column(
             "site_guessed",
             "boolean",
-            "true if neither a table nor the records name the site: guessed from the queue's name",
+            "true if the site is guessed from the queue's name",
         ),
         column(
             "events_per_job",
@@ -101,8 +98,7 @@ FACTORS = Table(
         column(
             "sole_link",
             "keyword",
-            "only name that links it to the others, or 'few jobs': fewer than 50 jobs link it, or its "
-            "group, with most others; null with reliable links",
+            "only name that links it to the others, or 'few jobs' (below 50)",
         ),
         column(
             "method_shift", "number", "k by the other method's objective on the same sums over k, minus 1"
@@ -112,11 +108,11 @@ FACTORS = Table(
         ),
         column("n_units", "integer", f"{UNITS} that determine the factor", "units"),
         *PROVENANCE,
-        column("k_err_type", "number", "part of k_err_int: common effect of the name on all tasks of a type"),
+        column("k_err_type", "number", "part of k_err_int: effect on all tasks of a type"),
         column(
             "k_err_class",
             "number",
-            "part of k_err_int: common effect of the name on all tasks of a core class",
+            "part of k_err_int: effect on all tasks of a core class",
         ),
         column("k_err_cost", "number", "part of k_err_int: uncertainty of the start-up time of its jobs"),
         column(
@@ -125,21 +121,18 @@ FACTORS = Table(
         column(
             "cost_factor",
             "number",
-            "start-up time of its jobs over that of the same tasks elsewhere; null if its jobs do not "
-            "determine it",
+            "start-up time of its jobs over that of the same tasks elsewhere",
         ),
         column("cost_factor_err", "number", "relative standard error of cost_factor"),
         column(
             "cost_stands_out", "boolean", "true if the start-up time is four errors from that of other names"
         ),
         *SCOPE,
-        column("records_doubt", "text", "reason for doubt about the records of the name; null: none"),
+        column("records_doubt", "text", "reason for doubt about the records"),
         column(
             "mix_k",
             "number",
-            "factor predicted from the CPU models of a queue, weighted by CPU time, on the scale where the "
-            "median queue runs as predicted; only for queues of the largest component, all types, default "
-            "method",
+            "factor predicted from the CPU models of a queue; largest component, all types, default method",
         ),
         column("mix_k_err", "number", "standard error of mix_k, from the factors of the CPU models"),
         column("mix_share", "number", "share of its CPU time on CPU models with a factor"),
@@ -147,12 +140,11 @@ FACTORS = Table(
         column(
             "k_via",
             "number",
-            "of a queue outside the largest component: its factor on the scale of that one, by its CPU "
-            "models; of all types together",
+            "factor of an unlinked queue, by its CPU models",
         ),
-        column("k_via_err", "number", "its standard error: above all how much queues scatter beside these"),
+        column("k_via_err", "number", "its standard error"),
         column("n_rejected", "integer", "buckets that the fit rejected as strays", "buckets"),
-        column("n_cut", "integer", "task units that a limit on wall time cuts off there; left out", "units"),
+        column("n_cut", "integer", "task units excluded because a limit on wall time cuts them off", "units"),
     ),
     time="window_end",
     made_by="fit",
@@ -200,7 +192,7 @@ FITS = Table(
         column(
             "minuit_accurate",
             "boolean",
-            "true if HESSE's covariance is accurate throughout; null above 1000 names",
+            "true if HESSE's covariance is accurate; null above 1000 names",
         ),
         column("minuit_edm", "number", "MIGRAD's largest estimated distance to the minimum, in chi2"),
         column("minuit_calls", "integer", "function calls of MIGRAD and HESSE"),
@@ -208,13 +200,12 @@ FITS = Table(
         column(
             "minuit_agreement",
             "number",
-            "largest difference of ln k between MIGRAD's minimum and that of esjobs, in standard errors",
+            "largest distance between the minima of MIGRAD and esjobs, in standard errors",
         ),
         column(
             "found_by",
             "keyword",
-            "search that found the minimum: minuit, from k = 1; or own, from the convex start, if MIGRAD "
-            "ended higher and more than 0.05 standard errors away",
+            "minuit, or own if MIGRAD ended higher",
             values=("minuit", "own"),
         ),
         column("n_jobs_excluded", "integer", "jobs of excluded tasks; part of n_jobs_dropped", "jobs"),
@@ -225,7 +216,7 @@ FITS = Table(
         column(
             "seconds",
             "number",
-            "null, so that repeated runs give equal rows; durations are in runs",
+            "null; durations are in runs",
             "s",
         ),
         *PROVENANCE,
@@ -233,41 +224,33 @@ FITS = Table(
         column(
             "sigma_type",
             "number",
-            "common effect of names on all tasks of a type, relative; in addition to sigma_int",
+            "effect of names on all tasks of a type, relative",
         ),
         column("sigma_type_err", "number", "standard error of sigma_type; null if assumed"),
-        column(
-            "sigma_type_kind", "keyword", "estimated or assumed (single type, or too few names with several)"
-        ),
-        column(
-            "sigma_class", "number", "common effect of names on all tasks of a core class; null if unknown"
-        ),
+        column("sigma_type_kind", "keyword", "estimated or assumed"),
+        column("sigma_class", "number", "effect of names on all tasks of a core class"),
         column("sigma_class_err", "number", "its standard error"),
         column("sigma_cost", "number", "scatter of ln(start-up time) between names; null without any"),
         column("sigma_cost_err", "number", "standard error of sigma_cost; null if assumed"),
         column("sigma_cost_kind", "keyword", "estimated, corrected (each name individually) or assumed"),
         column("only_type", "keyword", "processing type of all jobs in the fit, if there is only one"),
         column("sigma_inner", "number", "sigma_int without effects of names on types and core classes"),
-        column(
-            "left_out", "text", "reason why less than half of the jobs or tasks are in the fit; else null"
-        ),
+        column("left_out", "text", "reason why less than half of the jobs or tasks are in the fit"),
         column(
             "p_time",
             "number",
-            "p of the test that tasks cost the same all the time; null where it cannot be made",
+            "p of the test that tasks cost the same all the time",
         ),
         column("shift_time", "number", "largest change of ln k if tasks have a level per week"),
         column(
             "p_factor",
             "number",
-            "p of the test that nothing but noise is left of task x name; null for CPU models",
+            "p of the test that task x name is noise",
         ),
         column("sigma_factor", "number", "size of the pattern that is left, relative"),
-        column(
-            "p_power", "number", "p of the test that CPU time is proportional to events after a start-up time"
-        ),
+        column("p_power", "number", "p of the test that CPU time follows events"),
         column("power", "number", "mean slope of ln(CPU time) on ln(events) inside buckets"),
-        column("model_doubt", "text", "the tests of the model that fail (p < 0.001), in words; else null"),
+        column("model_doubt", "text", "tests of the model that fail (p < 0.001), in words"),
         *SCOPE,
     ),
     time="window_end",
@@ -335,9 +318,7 @@ RESIDUALS = Table(
         column("status", "keyword", "used, rejected, one unit, no fit"),
         column("rank", "integer", "rank among the ten most deviating buckets, from 1; null for others"),
         *PROVENANCE,
-        column(
-            "rho", "number", "start-up time that the fit took out of each job, in events; 0: none", "events"
-        ),
+        column("rho", "number", "start-up time that the fit took out of each job", "events"),
         column("decision", "keyword", "decision about the task, as in tasks"),
         *SCOPE,
         column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
@@ -361,7 +342,7 @@ STABILITY_CHECKS = Table(
         column("name", "keyword", "queue, site or CPU model, of the largest component"),
         TYPE,
         METHOD,
-        column("change", "keyword", "kind of the check: " + ", ".join(VARIED), values=VARIED),
+        column("change", "keyword", "kind of the check", values=VARIED),
         column("n_variants", "integer", "checks of that kind with a factor, or with a lost one"),
         column("k_low", "number", "lowest factor, on the scale where the median name is unchanged"),
         column("low_change", "text", "check with the lowest factor"),
@@ -370,7 +351,7 @@ STABILITY_CHECKS = Table(
         column(
             "disconnecting_task",
             "text",
-            "the only task that links it with most others; null: none",
+            "only task that links it with most others",
         ),
         *PROVENANCE,
         *SCOPE,
@@ -398,8 +379,7 @@ CPU_MIX = Table(
         column(
             "k",
             "number",
-            "speed factor of a queue with this CPU model only, on the scale of queues; null if the model "
-            "has no factor or is not comparable",
+            "speed factor of a queue with this CPU model only",
         ),
         column("k_err", "number", "its standard error"),
         *PROVENANCE,
@@ -424,7 +404,7 @@ PULL_HISTOGRAMS = Table(
         column(
             "low",
             "number",
-            "lower end of the bar in standard deviations; the first includes everything below",
+            "lower end in standard deviations; the first includes everything below",
         ),
         column("high", "number", "upper end of the bar; the last includes everything above"),
         column("n_buckets", "integer", "buckets in the bar", "buckets"),
@@ -499,7 +479,7 @@ LINES = Table(
         column(
             "groups_ratio",
             "number",
-            "where declarations fall into two groups: k/corepower of the smaller over that of the line",
+            "with two groups of declarations: k/corepower of the smaller over that of the line",
         ),
     ),
     time="window_end",
@@ -538,14 +518,12 @@ FLAGS = Table(
         column(
             "q_value",
             "number",
-            "mean of 1 - p_off over all names of the run that are at least as sure: the share of false ones "
-            "to expect among them",
+            "share of false verdicts to expect among names at least as sure",
         ),
         column(
             "stable",
             "boolean",
-            "true if the verdict passes every check in stability_checks: sign and half the limit for "
-            "'deviates', the limit for 'ok'; null for other verdicts and methods",
+            "true if the verdict passes every stability check",
         ),
         column(
             "proposed_corepower",
@@ -579,15 +557,14 @@ FLAGS = Table(
         column(
             "sole_link",
             "keyword",
-            "only name that links it to the others, or 'few jobs': fewer than 50 jobs link it, or its "
-            "group, with most others; null with reliable links",
+            "only name that links it to the others, or 'few jobs' (below 50)",
         ),
         column("n_units", "integer", UNITS, "units"),
         *PROVENANCE,
         column(
             "confirmed",
             "boolean",
-            "true if cleared to send: deviates, significant and stable; null without a comparison",
+            "true if cleared to send: deviates, significant and stable",
         ),
         column("finding", "text", "sentence without the advice"),
         column("advice", "text", "advice of the sentence, equal for many names; null: none"),
@@ -601,7 +578,7 @@ FLAGS = Table(
         column(
             "estimate",
             "number",
-            "corepower on the line of the other sites, for all verdicts; an estimate, not a proposal",
+            "corepower on the line of the other sites; not a proposal",
             "benchmark per core",
         ),
         column("estimate_low", "number", "lower end of the interval of estimate", "benchmark per core"),
@@ -622,20 +599,18 @@ FLAGS = Table(
         column(
             "rank",
             "integer",
-            "reading order from 1: confirmed first, then by |deviation|; over all verdicts of the run",
+            "reading order: confirmed first, then by |deviation|",
         ),
         column(
             "p_off",
             "number",
-            "probability that the declared value is off by more than the limit; null where nothing was "
-            "compared",
+            "probability that the declared value is off by more than the limit",
         ),
         *RANKED,
         column(
             "checks",
             "text",
-            "checks of a deviation, each with its number: what was counted, or the deviation under it; null "
-            "for other verdicts and methods",
+            "checks of a deviation, with their numbers",
         ),
         column("refuted_by", "text", "what would refute the deviation"),
     ),

@@ -32,4 +32,4 @@ class FitSettings(BaseModel):
     deviation_limit: Annotated[float, BeforeValidator(no_flag), Field(gt=0, lt=1)] = DEVIATION_LIMIT
     """Relative deviation that matters."""
     nightly: Annotated[bool, Field(exclude=True)] = True
-    """Fit every night; false where speed factors are of no interest. Jobs without events are never fitted."""
+    """Fit every night."""

@@ -20,18 +20,18 @@ class TodaySettings(BaseModel):
     every: Literal["1h", "2h", "3h", "6h"] | None = None
     """Interval at which ``esjobs serve`` also judges the running day."""
     efficiency_surprise: _Positive = 3.4
-    """Surprise of a site's efficiency, in standard deviations, from which it may be reported."""
+    """Least surprise of a site's efficiency, in standard deviations."""
     failures_surprise: _Positive = 5.0
-    """Surprise of a site's failures from which they may be reported."""
+    """The same of failures."""
     night_cost: _Share = 0.003
     """Least cost of one night, as a share of the site's week."""
     total_cost: _Share = 0.005
     """Least cost of two or three nights, as a share of the site's week."""
     failed_jobs: _Share = 0.05
-    """Jobs failed beyond the expected, as a share of all, that are reported whatever they cost."""
+    """Share of jobs failed beyond the expected that is reported at any cost."""
     quiet_nights: Count = 2
-    """An incident is over after so many nights in a row without it."""
+    """Nights in a row without an incident after which it is over."""
     noticed_nights: Count = 3
-    """A noticed incident is withdrawn after so many nights in a row without it."""
+    """The same of a noticed one."""
     reopen_nights: Count = 7
-    """Within so many nights an incident of the same place and cause is the earlier one again."""
+    """Nights within which an incident of the same place and cause is reopened."""

@@ -72,20 +72,20 @@ class MailSettings(_Section):
 
     host: Annotated[str, Field(min_length=1, max_length=255)]
     port: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=65535)] | None = None
-    """587 with STARTTLS, 465 with TLS, 25 with none, when not set."""
+    """Not set: 587 with STARTTLS, 465 with TLS, 25 with none."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """``none``: in the clear, and only without a login."""
+    """``none``: only without a login."""
     user: Annotated[str, Field(min_length=1)] | None = None
     password: SecretStr | None = None
     password_file: Path | None = None
-    """A file that holds the password, read when mail is sent."""
+    """File with the password."""
     ca_file: Path | None = None
-    """Certificates to trust, PEM; the system's when not set."""
+    """Certificates to trust, PEM; not set: the system's."""
     sender: _Address
     """In ``From``, and where undeliverable mail returns to."""
     sender_name: Annotated[str, Field(max_length=64)] = "esjobs"
     reply_to: _Address | None = None
-    """Address for answers of a site; the sender when not set."""
+    """Address for answers of a site; not set: the sender."""
 
     @property
     def port_used(self) -> int:
@@ -119,10 +119,10 @@ class Recipient(_Section):
     address: _Address | None = None
     """Of a mail."""
     url: SecretStr | None = None
-    """Of the other channels; it often contains a secret, so no message shows more than its host."""
+    """Of other channels; messages show its host only."""
     url_file: Path | None = None
     secret: SecretStr | None = None
-    """Signs what a webhook gets; ``whsec_...`` is base64, anything else is taken as it is."""
+    """Signs webhooks; ``whsec_...`` is base64, anything else literal."""
     secret_file: Path | None = None
     sites: _Patterns = ()
     severity: Severity = "info"
@@ -204,32 +204,32 @@ class NotifySettings(_Section):
     recipients: tuple[Recipient, ...] = ()
     mail: MailSettings | None = None
     ca_file: Path | None = None
-    """Certificates to trust for webhooks and chats, PEM; the usual ones when not set."""
+    """Certificates to trust for webhooks and chats, PEM."""
     proxy: SecretStr | None = None
-    """``http://HOST:PORT`` through which webhooks and chats are reached."""
+    """Proxy for webhooks and chats, ``http://HOST:PORT``."""
     language: _Word = "en"
     templates: Path | None = None
-    """A folder ``LANGUAGE/NAME`` with templates that take the place of ours."""
+    """Folder with templates ``LANGUAGE/NAME`` that replace ours."""
     link: Annotated[str, Field(max_length=500)] | None = None
-    """Address of a report or dashboard that messages name."""
+    """Address of a report or dashboard in messages."""
     contact: Annotated[str, Field(max_length=200)] | None = None
     """Contact, as messages name it."""
     weekly_on: Weekday = "monday"
-    """The day (UTC) on which weekly digests are sent."""
+    """Day (UTC) of weekly digests."""
     monthly_on: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=28)] | None = None
-    """The night of a month after which coordinators get last month's delivered work; not set: never."""
+    """Night of a month that sends last month's delivered work to coordinators; not set: never."""
     timeout_s: _Seconds = 30.0
-    """For one attempt to deliver one message, all of it."""
+    """Timeout of one delivery."""
     attempts: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=20)] = 3
-    """Attempts for a message before it waits for the next night."""
+    """Attempts per night and message."""
     give_up_days: Count = 7
-    """A message that could not be delivered for N days is abandoned."""
+    """Days after which an undelivered message is abandoned."""
     within_days: Count = 14
-    """Changes of nights longer ago are noted and not sent."""
+    """Changes of older nights are not sent."""
     sites_from: date | None = None
-    """The day (UTC) from which recipients of the role site are written to; not set: never."""
+    """Day (UTC) of the first messages to sites; not set: never."""
     critical_deviation: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=10)] = 0.5
-    """A confirmed deviation is critical when all of its interval is beyond this."""
+    """Critical: the interval of a confirmed deviation is beyond this."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

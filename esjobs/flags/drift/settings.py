@@ -16,9 +16,9 @@ class DriftSettings(BaseModel):
     days: Annotated[int, BeforeValidator(no_flag), Field(ge=10, le=366)] = 60
     """Days of factors before the window's end."""
     significance: Annotated[float, BeforeValidator(no_flag), Field(ge=3, le=20)] = 3.5
-    """Reported changes exceed so many of their errors; false alarms: docs/method.md."""
+    """Least change in errors; false alarms: docs/method.md."""
     smallest: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
-    """Relative change that matters; reported if larger by two errors."""
+    """Relative change that must be exceeded by two errors."""
 
 
 def limits(settings: Sections) -> tuple[float, float]:
