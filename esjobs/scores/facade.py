@@ -14,7 +14,7 @@ class Scores(Facade):
     def compute(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Score jobs of days whose scores are missing or stale; ``rebuild``: of all days.
 
-        ``s.tables.scores()`` has one row per job.
+        ``s.tables.scores()`` has a row per job; ordinary jobs of large days share rows.
         """
         from esjobs.scores.score import score
 

@@ -156,7 +156,7 @@ def _row(
         "score": mean,
         "coverage": min(1.0, weights / total) if total > 0 else None,
         "node_h": everything["node_h"],
-        "n_jobs": int(everything["n_jobs"]),
+        "n_jobs": int(everything["n_jobs"] or 0),
         "spread": None if mean is None else _deviation(mean, scored["squares"] / weights),
         "core_h": everything["core_h"],
         "n_scored": int(scored.get("n_scored") or 0),

@@ -10,6 +10,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.rates import FEW_JOBS
 from esjobs.core.window import Window
+from esjobs.scores.settings import EfficiencySettings
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.contract.jobs import START, Row, job
@@ -98,6 +99,31 @@ def test_rankings_are_what_the_definition_says(store: JobStore) -> None:
                     for name, value in other.items():
                         same = pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
                         assert row[name] == same, (by, score, weight, name)
+
+
+def test_rows_that_ordinary_jobs_share_change_no_ranking(store: JobStore) -> None:
+    few = Settings(scores=EfficiencySettings(own_rows=5))
+    session = Session(store, few)
+    jobs = [
+        {**row, "counters": row["counters"] if number % 5 else None}
+        for number, row in enumerate(made_jobs(300))
+    ]
+    put_all(store, jobs)
+    session.scores.compute()
+    shared = [row for row in session.tables.scores().rows.to_pylist() if row["job_id"] is None]
+    assert sum(row["n_jobs"] for row in shared) > 60
+    with memory_session() as embedded:
+        put_all(embedded.store, jobs)
+        embedded.scores.compute()
+        for by in ("user", "queue"):
+            mine, wanted = (each.scores.rank(by, top=None).rows.to_pylist() for each in (session, embedded))
+            for row, other in zip(mine, wanted, strict=True):
+                assert {name: row[name] for name in ("name", "n_jobs", "n_scored", "differs")} == {
+                    name: other[name] for name in ("name", "n_jobs", "n_scored", "differs")
+                }
+                assert row["score"] == pytest.approx(other["score"], rel=1e-9)
+                assert row["spread"] == pytest.approx(other["spread"], rel=1e-6)
+        assert not {row["name"] for row in session.scores.rank("job", top=None).rows.to_pylist()} & {None}
 
 
 def test_a_window_a_variant_and_a_number_of_names_choose(store: JobStore) -> None:

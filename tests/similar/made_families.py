@@ -87,6 +87,7 @@ def row_of(job: MadeJob, mark: str = "made") -> dict[str, Any]:
         "nodes": 1,
         "node_h": 4.0,
         "core_h": 16.0,
+        "n_jobs": 1,
         **(scores if job.measured else {}),
     }
 
