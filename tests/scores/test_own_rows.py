@@ -134,6 +134,7 @@ def test_jobs_one_by_one_are_those_with_rows() -> None:
         assert None not in {job for _, job in job_pages(few.store, 100).files}
         ordinary = next(row for row in jobs if row["job_id"] not in {each["job_id"] for each in rows})
         made_now = few.job(ordinary["job_id"]).content.scores
+        assert made_now is not None
         assert {**made_now, "fingerprint": ""} == {**ordinary, "fingerprint": ""}
 
 
