@@ -3,11 +3,13 @@
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from esjobs.api.session import Session
 from esjobs.core.errors import InputError
 from esjobs.core.numbers import many
 from esjobs.core.query import In
@@ -24,6 +26,10 @@ from esjobs.schema.today import INCIDENT_NIGHTS
 from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 from esjobs.store.files.sharing import make_folder
+
+NIGHTS = 4
+"""Nights before the last one that the command runs."""
+_NIGHT_DAYS = 7
 
 
 @dataclass(frozen=True)
@@ -43,11 +49,13 @@ def demonstrate(
     store: str | None = None,
     config: Path | None = None,
     progress: Progress | None = None,
+    nights: int = 0,
 ) -> Demonstration:
     """Generate ``jobs`` jobs into ``folder``, run everything on them, write the report there.
 
     The folder receives ``jobs.parquet``, ``corepower.csv``, ``demo.duckdb`` (unless ``store`` names another
     one) and ``report.html``; a demo run there before is overwritten. Deterministic by seed, except for times.
+    ``nights``: earlier nights with a history of flags, 3 s each.
     """
     quiet = Grid.of_size(jobs, seed=seed)
     days = quiet.days(jobs)
@@ -72,6 +80,7 @@ def demonstrate(
         detected = session.issues.detect(window)
         scored = session.scores.compute(window)
         explained = session.flags.decompose(window)
+        _run_nights(session, window, nights)
         watched = session.flags.update(days[-1])
         judged_nights = session.flags.today.update(days[-1])
         report = session.report().save(folder / "report.html")
@@ -95,6 +104,20 @@ def demonstrate(
     return Demonstration(
         (ingested, *reports, detected, scored, explained, watched, judged_nights), flags.take(order), lines
     )
+
+
+def _run_nights(session: Session, window: Window, nights: int) -> None:
+    """Fit and watch the nights before the last one, each from the buckets of a week by the default method."""
+    fit = session.settings.section(FitSettings)
+    quick = session.settings.model_copy(update={"fit": fit.model_copy(update={"methods": fit.methods[:1]})})
+    ends = [window.last_day - timedelta(days=back) for back in range(nights, 0, -1)]
+    weeks = [Window.of_days(end - timedelta(days=_NIGHT_DAYS - 1), end) for end in ends]
+    weeks = [week for week in weeks if week.start >= window.start]
+    for week in weeks:
+        Session(session.store, quick).run(week)
+    if weeks:
+        # later nights follow
+        session.flags.update(weeks[0].last_day)
 
 
 def _of_incident(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> str:

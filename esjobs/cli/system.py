@@ -24,12 +24,20 @@ from esjobs.cli.options import Context, dry_run_option, emit, emit_reports, fold
 @click.pass_obj
 def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
     """Generate a synthetic grid with planted faults, run everything on it, report which were found."""
-    from esjobs.cli.demo import demonstrate
+    from esjobs.cli.demo import NIGHTS, demonstrate
     from esjobs.cli.terminal import progress_bar, say
     from esjobs.render.columns import for_people
 
     with progress_bar(quiet=obj.quiet) as progress:
-        shown = demonstrate(out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress)
+        shown = demonstrate(
+            out,
+            jobs=jobs,
+            seed=seed,
+            store=obj.store,
+            config=obj.config,
+            progress=progress,
+            nights=NIGHTS,
+        )
     emit_reports(list(shown.reports), "table", "-")
     verdicts, title, _ = for_people("flags", shown.verdicts)
     emit(verdicts, "table", "-", title=title)

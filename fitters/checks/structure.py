@@ -18,6 +18,8 @@ from fitters.threads import one_blas_thread
 
 FLIPS = 49
 _SWEEPS = 3
+# Up to so many units the eigenvalues of a dense matrix cost less than iterations.
+_DENSE_UNITS = 100
 # Share of a sum of squares below which nothing but rounding is left.
 _DUST = 1e-12
 LEAST_UNITS, LEAST_TASKS = 3, 5
@@ -125,6 +127,11 @@ class _Cleaning:
 
 def _largest(unit: Ints, task: Ints, found: Floats, n_units: int, n_tasks: int) -> tuple[float, Floats]:
     # Largest singular value of the matrix tasks x units, and its vector over the units
+    if n_units <= _DENSE_UNITS:
+        dense = np.zeros((n_tasks, n_units))
+        np.add.at(dense, (task, unit), found)
+        squares, vectors = np.linalg.eigh(dense.T @ dense)
+        return float(np.sqrt(max(squares[-1], 0.0))), vectors[:, -1]
     ptr = np.searchsorted(task, np.arange(n_tasks + 1))
     matrix = csr_array((found, unit, ptr), shape=(n_tasks, n_units))
     start = np.ones(min(n_units, n_tasks))

@@ -1,6 +1,7 @@
 """The demo as a newcomer runs it: what it says last, what it leaves behind, the same for the same seed."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
@@ -8,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli.demo import Demonstration, demonstrate
+from esjobs.cli.demo import NIGHTS, Demonstration, demonstrate
 from esjobs.cli.main import main
-from esjobs.records.demo import Grid
+from esjobs.records.demo import LAST_DAY, Grid
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,20 @@ def test_it_leaves_what_it_says(shown: tuple[str, Path]) -> None:
     page = (folder / "report.html").read_text("utf-8")
     for name in Grid.of_size(60_000, seed=3).truth().misdeclared:
         assert name in page
+
+
+@pytest.mark.slow
+def test_the_nights_before_have_flags(shown: tuple[str, Path]) -> None:
+    """Flags opened on an earlier night stay open; the run of all days is the latest one."""
+    with esjobs.open(f"duckdb:{shown[1] / 'demo.duckdb'}") as session:
+        history = session.sql("select distinct night from flag_history order by night").to_pandas()
+        states = session.sql("select min(since) first from flag_states where state = 'open'").to_pandas()
+        flags = session.tables.flags(level="queue", type="all", method="gamma")
+    nights = [pd.Timestamp(night).date() for night in history["night"]]
+    assert nights == [LAST_DAY - timedelta(days=back) for back in range(NIGHTS, -1, -1)]
+    assert pd.Timestamp(states["first"][0]).date() < LAST_DAY
+    assert flags.run is not None
+    assert flags.run.window.days == 30
 
 
 def small(folder: Path, seed: int, store: str | None = None) -> Demonstration:
