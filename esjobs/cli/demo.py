@@ -55,7 +55,7 @@ def demonstrate(
 
     The folder receives ``jobs.parquet``, ``corepower.csv``, ``demo.duckdb`` (unless ``store`` names another
     one) and ``report.html``; a demo run there before is overwritten. Deterministic by seed, except for times.
-    ``nights``: earlier nights with a history of flags, 3 s each.
+    ``nights``: earlier nights with a history of flags.
     """
     quiet = Grid.of_size(jobs, seed=seed)
     days = quiet.days(jobs)
