@@ -89,7 +89,7 @@ def dashboard(request: Request) -> Reply:
     name = request.parts["name"].removesuffix(".html")
     site = _site(request)
     file = FIRST if name == "index" else f"{name}.html"
-    chosen = next((file_of(each, PAGES) for each in PAGES if each.id == name), file)
+    chosen = next((file_of(each, _DASHBOARDS) for each in _DASHBOARDS if each.id == name), file)
     if chosen not in site.pages:
         raise AbsentError(
             f"no page '{name:.60}'; pages: {', '.join(each.id for each in _shown_pages(request))}"
@@ -297,7 +297,7 @@ def page_of(request: Request, page: ProfilePage) -> Reply:
 def _around(request: Request, style: str) -> Around:
     if not request.reader.may("public"):
         return Around(style, "", ())
-    dashboards = [(each.title, f"/pages/{file_of(each, PAGES)}") for each in _shown_pages(request)]
+    dashboards = [(each.title, f"/pages/{each.id}.html") for each in _shown_pages(request)]
     work = () if request.hides_people else (("Work", "/issues"),)
     return Around(style, "", (*_OWN, *work, *dashboards), _leader(request))
 
@@ -314,10 +314,12 @@ def _leader(request: Request) -> Callable[[str, str], str]:
     return lead
 
 
+# the web has a Today of its own
+_DASHBOARDS = PAGES[1:]
+
+
 def _shown_pages(request: Request) -> tuple[Page, ...]:
-    # the web has a Today of its own
-    pages = (replace(PAGES[0], title="Overview"), *PAGES[1:])
-    return tuple(each for each in pages if not (request.hides_people and each.id == _OF_PEOPLE))
+    return tuple(each for each in _DASHBOARDS if not (request.hides_people and each.id == _OF_PEOPLE))
 
 
 _SITES: OrderedDict[tuple[str, str], Site] = OrderedDict()

@@ -1,11 +1,12 @@
 """Pages in a browser: no violation of the policy, light and dark, on a phone."""
 
 import asyncio
+import re
 import shutil
 import socket
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -119,3 +120,26 @@ def test_a_site_answers_on_a_phone_without_scripts(
     context.close()
     server.should_exit = True
     thread.join(10)
+
+
+def test_the_wall_says_that_it_is_old_and_not_reached(browser: "Browser", base: str) -> None:  # noqa: F811
+    """Hours later, with the server away: the age goes on, both warnings stand, and what was shown stays."""
+    page = browser.new_context(viewport={"width": 1920, "height": 1080}).new_page()
+    page.goto(f"{base}/?wall")
+    ended = datetime.fromisoformat(page.get_attribute("#ended", "datetime") or "")
+    sections = page.locator("section").count()
+    page.clock.install(time=ended + timedelta(hours=25, minutes=59))
+    page.reload()
+    assert page.locator("#warning").is_hidden()
+    assert page.inner_text("#ended") == "26 h old"
+    page.route("**/*", lambda route: route.abort())
+    page.clock.run_for(5 * 60_000)
+    page.wait_for_selector("#warning:visible")
+    warning = page.inner_text("#warning")
+    assert re.match(r"Not reached since \d\d:\d\d UTC\. No night ended in 26 hours\.$", warning)
+    assert page.locator(".strip.alarm").count() == 1
+    assert page.locator("section").count() == sections
+    page.unroute("**/*")
+    page.clock.run_for(2 * 60_000)
+    page.locator("#warning", has_text=re.compile("^No night")).wait_for()
+    assert page.inner_text("#warning") == "No night ended in 26 hours."

@@ -2,21 +2,19 @@
 // A page that fails to load would leave the wall blank: what is shown stays, and says since when
 (() => {
   const EVERY_MS = 60e3, HOUR_MS = 36e5, DAY_MS = 864e5, began = Date.now();
-  let reached = new Date();
-
-  function warn(text) {
-    const warning = document.getElementById("warning");
-    warning.textContent = text;
-    warning.hidden = false;
-    warning.parentElement.classList.add("alarm");
-  }
+  let reached = new Date(), lost = "";
 
   function tell() {
-    const ended = document.getElementById("ended");
-    if (!ended) return;
-    const hours = Math.max(0, (Date.now() - Date.parse(ended.dateTime)) / HOUR_MS);
-    ended.textContent = hours < 48 ? `${Math.round(hours)} h old` : `${Math.round(hours / 24)} days old`;
-    if (hours > ended.dataset.old) warn(`No night ended in ${ended.dataset.old} hours.`);
+    const ended = document.getElementById("ended"), warnings = [lost];
+    if (ended) {
+      const hours = Math.max(0, (Date.now() - Date.parse(ended.dateTime)) / HOUR_MS);
+      ended.textContent = hours < 48 ? `${Math.round(hours)} h old` : `${Math.round(hours / 24)} days old`;
+      if (hours > ended.dataset.old) warnings.push(`No night ended in ${ended.dataset.old} hours.`);
+    }
+    const warning = document.getElementById("warning");
+    warning.textContent = warnings.filter(Boolean).join(" ");
+    warning.hidden = !warning.textContent;
+    if (warning.textContent) warning.parentElement.classList.add("alarm");
   }
 
   async function renew() {
@@ -28,10 +26,11 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       document.getElementById("wall").replaceChildren(...page.getElementById("wall").childNodes);
       reached = new Date();
-      tell();
+      lost = "";
     } catch {
-      warn(`Not reached since ${reached.toISOString().slice(11, 16)} UTC.`);
+      lost = `Not reached since ${reached.toISOString().slice(11, 16)} UTC.`;
     }
+    tell();
   }
 
   tell();
