@@ -124,12 +124,16 @@ def forget_user(
     Jobs stay, without a user, because speed factors use them. Run it while no nightly run is active.
     """
     from esjobs.cli.terminal import say
+    from esjobs.flags.answering.journal import Journal
+    from esjobs.flags.answering.settings import WebSettings
     from esjobs.records.jobs import person_removal
     from esjobs.schema.catalogue import TABLES
 
     how = {"pseudonymise": pseudonymise, "keep_texts": keep_texts, "dry_run": dry_run}
     with obj.session(writes=True) as session:
-        done = person_removal.forget_user(session.store, TABLES, name, **how)
+        journal = session.settings.section(WebSettings).journal_of(session.settings.location)
+        rewrite = None if journal is None else Journal(journal).rewrite
+        done = person_removal.forget_user(session.store, TABLES, name, rewrite=rewrite, **how)
     emit(done.account, form, out, title="no changes" if dry_run else "")
     if done.others:
         say(f"not changed, because other users have these names: {', '.join(done.others)}", err=True)

@@ -1,4 +1,4 @@
-"""Journal of what people enter on pages: one JSON object a line, appended and never changed.
+"""Journal of what people enter on pages: one JSON object a line, appended.
 
 The nights hold the only writer of an embedded store, so pages write here, and the next night enters it.
 """
@@ -7,7 +7,7 @@ import fcntl
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class Journal:
                 raise UsageError(
                     f"this link has been used {MOST_OF_LINK} times; reply to the mail for anything else"
                 )
-            line = json.dumps({"id": identity, **entry}, ensure_ascii=True).encode() + b"\n"
+            line = _line({"id": identity, **entry})
             # a line that a crash has cut stays apart from the next one
             self._write(handle, line if self._ends_well() else b"\n" + line)
         return identity
@@ -60,6 +60,26 @@ class Journal:
         except OSError as error:
             raise StoreError(f"cannot read the journal {self.path}: {error.strerror}") from error
         return [entry for line in lines if line and (entry := self._parsed(line)) is not None]
+
+    def rewrite(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+        """Replace all entries at once by those that a function makes of them; incomplete lines go.
+
+        Raises :class:`StoreError` if the file cannot be written; then it stays as it was.
+        """
+        if not self.path.exists():
+            return
+        with self._locked():
+            entries = self.read()
+            changed = change(entries)
+            if changed == entries:
+                return
+            new = self.path.with_name(f"{self.path.name}.new")
+            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                self._write(handle, b"".join(map(_line, changed)))
+            finally:
+                os.close(handle)
+            new.replace(self.path)
 
     def size(self) -> int:
         """Return the bytes of the file, which grow with every entry."""
@@ -92,16 +112,28 @@ class Journal:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = self._open()
         except OSError as error:
             raise StoreError(f"cannot write the journal {self.path}: {error.strerror}") from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
             yield handle
         except OSError as error:
             raise StoreError(f"cannot write the journal {self.path}: {error.strerror}") from error
         finally:
             os.close(handle)
+
+    def _open(self) -> int:
+        while True:
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # who waited may hold the lock of a file that was rewritten meanwhile
+            if self.path.exists() and os.path.samestat(os.fstat(handle), self.path.stat()):
+                return handle
+            os.close(handle)
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=True).encode() + b"\n"
 
 
 def _n_of(entries: list[dict[str, Any]], nonce: str) -> int:

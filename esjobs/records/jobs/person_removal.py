@@ -10,8 +10,9 @@ import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,8 @@ from esjobs.core.tables import Table, column
 from esjobs.publish.publication import read_table, tidy
 from esjobs.records.export.pseudonyms import Pseudonyms
 from esjobs.records.jobs.table_rows import of_partition
+from esjobs.schema.flags import FLAG_NOTES
+from esjobs.schema.web import ACTS
 from esjobs.store.base import Change, Erasing, Expiring, Hide, JobStore
 
 _USER = "user"
@@ -39,6 +42,11 @@ SCHEMA = pa.schema(
     [("table", pa.string()), ("column", pa.string()), ("rows", pa.int64()), ("what", pa.string())]
 )
 """Of the account: in which columns the name stood, and what became of it."""
+
+
+Entries = list[dict[str, Any]]
+"""Entries of the journal of pages, in their order."""
+_JOURNAL = {each.name: each for each in (*ACTS.columns, *FLAG_NOTES.columns)}
 
 
 @dataclass(frozen=True)
@@ -63,12 +71,13 @@ def forget_user(
     pseudonymise: bool = False,
     keep_texts: bool = False,
     dry_run: bool = False,
+    rewrite: Callable[[Callable[[Entries], Entries]], None] | None = None,
 ) -> Forgotten:
     """Remove a name from all stored rows; a second time it finds nothing.
 
     ``pseudonymise``: one random pseudonym in place of the name, else jobs have no user. ``keep_texts``:
-    change columns of users only; always so for a name of digits, which occurs by chance. Concurrent writers
-    may bring the name back.
+    change columns of users only; always so for a name of digits, which occurs by chance. ``rewrite`` changes
+    the journal of pages by a function of its entries. Concurrent writers may bring the name back.
 
     Memory: a partition of a table; of the embedded store, the versions of jobs that name the person. Raises
     :class:`UsageError` for an empty name, and for a store that cannot change jobs.
@@ -87,6 +96,8 @@ def forget_user(
         store.rewrite_jobs(name, names.counting if dry_run else names.jobs)
     for table in tables:
         _forget_rows(store, table, names, dry_run=dry_run)
+    if rewrite is not None:
+        rewrite(names.counting_entries if dry_run else names.entries)
     erased = ""
     if not dry_run:
         tidy(store)
@@ -203,6 +214,25 @@ class _Names:
         """The same versions: only what would change is counted."""
         self.jobs(batch)
         return batch
+
+    def entries(self, entries: Entries) -> Entries:
+        """Return entries of the journal without the name."""
+        names = {name for entry in entries for name, value in entry.items() if isinstance(value, str)}
+        columns = [_JOURNAL[name] for name in sorted(names & _JOURNAL.keys())]
+        texts = {
+            each.name: pa.array([entry.get(each.name) for entry in entries], pa.string()) for each in columns
+        }
+        rows = self._renewed(pa.RecordBatch.from_pydict(texts), columns, "journal").to_pylist()
+        # notes need an author
+        return [
+            {**entry, **{name: row[name] or _NOBODY for name in row if entry.get(name) is not None}}
+            for entry, row in zip(entries, rows, strict=True)
+        ]
+
+    def counting_entries(self, entries: Entries) -> Entries:
+        """Return the same entries: only what would change is counted."""
+        self.entries(entries)
+        return entries
 
     def _renewed(self, batch: pa.RecordBatch, columns: Iterable[Field], table: str) -> pa.RecordBatch:
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
