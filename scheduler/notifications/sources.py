@@ -15,6 +15,8 @@ from scheduler.notifications.gathering import flag_notices, night_notices
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.settings import NotifySettings
 
+_ACTS = ("acknowledged", "answered")
+
 
 def notices_of(
     store: JobStore,
@@ -28,10 +30,16 @@ def notices_of(
     """Return flag events from a night on, recent nights that failed, and ``alerts``; each notice once.
 
     Flags of sites are no notices: their queues have the same cause and notices of their own. A repeated night
-    may change the nights after it. ``reported``: ids of earlier notices.
+    may change the nights after it. What people entered since the night before bears its date. ``reported``:
+    ids of earlier notices.
     """
     where = [Days("night", night, max(night, today)), In("level", NAMED_LEVELS)]
     events = read_table(store, FLAG_EVENTS, where).to_pylist()
+    if before := last_night(store, night - timedelta(days=1)):
+        acts = [Days("night", before, before), In("level", NAMED_LEVELS), In("kind", _ACTS)]
+        events += [
+            row for row in read_table(store, FLAG_EVENTS, acts).to_pylist() if row["event"] not in reported
+        ]
     since = today - timedelta(days=settings.within_days)
     nights = read_table(
         store, NIGHTS, [Days("night", since, max(night, today))], ["night", "state", "reason"]

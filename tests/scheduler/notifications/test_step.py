@@ -68,6 +68,28 @@ def test_a_change_is_told_once_to_those_it_concerns(store: DuckStore, server: Ma
     ]
 
 
+def test_what_people_enter_between_nights_is_in_the_next_mail_once(
+    store: DuckStore, server: MailServer
+) -> None:
+    """Acts of a day bear the date of the last night, which has had its mail."""
+    made = mailed(server, coordinator())
+    events(store, event(), event("OTHER_Q", "noticed"))
+    notify_night(store, office(made), NIGHT)
+    acts = {"entered_by": "ann", "sentence": "ann knows: a benchmark runs", "position": 2}
+    until = NIGHT + 9 * DAY
+    done = event(kind="acknowledged", to_state="acknowledged", acknowledged_until=until, **acts)
+    events(store, event(), event("OTHER_Q", "noticed"), done)
+    # the next night changes nothing of its own
+    for number in (1, 1, 2):
+        notify_night(store, office(made, Clock(NOW + number * DAY)), NIGHT + number * DAY)
+    assert len(server.taken) == 2
+    (_, mail) = server.taken[1]
+    body = mail.get_body(("plain",))
+    assert body is not None
+    assert "a benchmark runs" in body.get_content()
+    assert "OTHER_Q" not in body.get_content()
+
+
 def test_what_is_told_stands_in_the_mail(store: DuckStore, server: MailServer) -> None:
     events(store, event(), event(processing_type="simul", deviation=-0.6))
     notify_night(store, office(mailed(server, site(), link="https://grid.example/r")), NIGHT)
