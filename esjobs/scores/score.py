@@ -221,7 +221,7 @@ def _scored_day(
 
 
 def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) -> dict[str, Any] | None:
-    """Return the score row of a job, computed now; None without a record.
+    """Return the score row of a job, computed now; None without a record, or if it has nothing to score.
 
     Cost: the job, and issues and footprints of its day.
     """
@@ -232,7 +232,7 @@ def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) 
             day = jobs.column("end_time")[0].as_py().date()
             findings = findings_of(store, day, weights)
             row: dict[str, Any] = scored_jobs(jobs, day, "", findings, weights, clusters).to_pylist()[0]
-            return row
+            return row if any(row[name] is not None for name in MEASURES) else None
     return None
 
 

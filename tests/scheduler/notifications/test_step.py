@@ -75,7 +75,7 @@ def test_what_people_enter_between_nights_is_in_the_next_mail_once(
     made = mailed(server, coordinator())
     events(store, event(), event("OTHER_Q", "noticed"))
     notify_night(store, office(made), NIGHT)
-    acts = {"entered_by": "ann", "sentence": "ann knows: a benchmark runs", "position": 2}
+    acts: dict[str, Any] = {"entered_by": "ann", "sentence": "ann knows: a benchmark runs", "position": 2}
     until = NIGHT + 9 * DAY
     done = event(kind="acknowledged", to_state="acknowledged", acknowledged_until=until, **acts)
     events(store, event(), event("OTHER_Q", "noticed"), done)
