@@ -6,7 +6,7 @@ time. Node-hours and core-hours of such jobs are proportional to it: sums and me
 jobs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.schema.scores import SCORES
+from esjobs.scores.findings import job_keys
 
 _SUMS = (
     *("node_h", "core_h", "gpu_h", "idle_core_h", "wall_s"),
@@ -36,33 +37,43 @@ _PRESENT = "present"
 _PARTS = 200_000
 
 
-def own_and_shared(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    """Yield score rows of a day: own ones of jobs with scores and of ``most`` others, the rest shared.
+def own_and_shared(
+    batches: Iterable[pa.RecordBatch], most: int, watched: Callable[[], pa.Array]
+) -> Iterator[pa.RecordBatch]:
+    """Yield score rows of a day: own ones of jobs with scores or series and of ``most`` others.
 
-    The others are those of most idle core-hours; without more of them nothing is shared. Memory: 2 x ``most``
-    rows, the shared rows and a batch.
+    These are the jobs of most idle core-hours; further ones share rows. ``watched`` returns the keys of jobs
+    with series. Memory: 2 x ``most`` rows, the shared rows and a batch.
     """
     waiting = table_schema(SCORES).empty_table()
     parts: list[pa.Table] = []
+    series: pa.Array | None = None
+
+    def split() -> Iterator[pa.RecordBatch]:
+        nonlocal waiting, series, parts
+        series = watched() if series is None else series
+        of_series = pc.is_in(job_keys(waiting["source"], waiting["job_id"]), value_set=series)
+        yield from waiting.filter(of_series).to_batches()
+        waiting, ordinary = _most_idle(waiting.filter(pc.invert(of_series)), most)
+        parts.append(_grouped(_summable(ordinary)))
+        if sum(part.num_rows for part in parts) > _PARTS:
+            parts = [_grouped(pa.concat_tables(parts))]
+
     for batch in batches:
         scored = batch.column("score_sum").is_valid()
         if pc.any(scored).as_py():
             yield batch.filter(scored)
         waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch.filter(pc.invert(scored))])])
         if waiting.num_rows > 2 * most:
-            waiting, ordinary = _split(waiting, most)
-            parts.append(_grouped(_summable(ordinary)))
-            if sum(part.num_rows for part in parts) > _PARTS:
-                parts = [_grouped(pa.concat_tables(parts))]
+            yield from split()
     if waiting.num_rows > most:
-        waiting, ordinary = _split(waiting, most)
-        parts.append(_grouped(_summable(ordinary)))
+        yield from split()
     yield from waiting.to_batches()
     if parts:
         yield from _rows(_grouped(pa.concat_tables(parts))).to_batches()
 
 
-def _split(rows: pa.Table, most: int) -> tuple[pa.Table, pa.Table]:
+def _most_idle(rows: pa.Table, most: int) -> tuple[pa.Table, pa.Table]:
     """Return the rows of most idle core-hours, and the others."""
     order = [("idle_core_h", "descending"), ("source", "ascending"), ("job_id", "ascending")]
     places = pc.sort_indices(rows, sort_keys=order)

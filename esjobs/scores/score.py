@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from esjobs.records.clusters.reading import read_clusters
 from esjobs.records.clusters.settings import ClustersSettings
 from esjobs.records.jobs.aggregate import forgotten_days
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
+from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.scores import MEASURES, RANKED, SCORE_NAMES, SCORES
 from esjobs.schema.similar import PREDICTED_SCORES
 from esjobs.scores.families import EVENTS_VERSION
@@ -116,7 +118,8 @@ def score(
         if progress:
             progress("scoring", number, len(stale))
         rows = _scored_day(store, day, fingerprints[day], weights, clusters)
-        changes.append(store.replace(SCORES, str(day), own_and_shared(rows, weights.own_rows)))
+        rows = own_and_shared(rows, weights.own_rows, partial(_watched, store, day))
+        changes.append(store.replace(SCORES, str(day), rows))
     if progress:
         progress("scoring", len(stale), len(stale))
     store.publish(changes)
@@ -218,6 +221,13 @@ def _scored_day(
     for batch in store.select(Select(FIELDS, Window.of_days(day, day))):
         if batch.num_rows:
             yield scored_jobs(batch, day, fingerprint, findings, settings, clusters)
+
+
+def _watched(store: JobStore, day: date) -> pa.Array:
+    """Return the keys of jobs with time series."""
+    query = Query(("source", "job_id"), (Count("n"),), where=(Days("day", day, day),), over=FOOTPRINTS)
+    jobs = store.aggregate(query).table.combine_chunks()
+    return pc.unique(job_keys(jobs["source"], jobs["job_id"]))
 
 
 def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) -> dict[str, Any] | None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.core.arrow import table_schema
+from esjobs.publish.publication import rows_table
 from esjobs.render.job_pages import job_pages
+from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.scores import SCORES
 from esjobs.scores.own_rows import own_and_shared
 from esjobs.scores.settings import EfficiencySettings
@@ -138,6 +140,36 @@ def test_jobs_one_by_one_are_those_with_rows() -> None:
         assert {**made_now, "fingerprint": ""} == {**ordinary, "fingerprint": ""}
 
 
+def test_jobs_with_series_have_rows() -> None:
+    """Their scores may be predicted, and pages compare them."""
+    with of_few_rows() as few:
+        rows = scored(few)
+        present = {row["job_id"] for row in rows}
+        watched = [
+            row
+            for row in few.jobs(columns=["source", "job_id", "end_time"], top=5000)
+            if row["job_id"] not in present
+        ]
+        watched = sorted(watched, key=lambda row: row["job_id"])[:30]
+        for day in {row["end_time"].date() for row in watched}:
+            of_day = [
+                {**row, "day": day, "metric": "power_w", "scope": "node", "mean": 1.0}
+                for row in watched
+                if row["end_time"].date() == day
+            ]
+            few.store.publish(
+                [few.store.replace(FOOTPRINTS, str(day), rows_table(FOOTPRINTS, of_day).to_batches())]
+            )
+        few.scores.compute()
+        again = {row["job_id"] for row in few.tables.scores().rows.to_pylist()}
+        assert again - present == {row["job_id"] for row in watched}
+        assert present <= again
+
+
+def no_series() -> pa.Array:
+    return pa.array([], pa.string())
+
+
 def numbers() -> Any:
     return st.one_of(st.none(), st.floats(0.001, 1e6))
 
@@ -166,7 +198,9 @@ def test_batches_do_not_matter(rows: list[Row], size: int, most: int) -> None:
         row |= {"source": "made", "job_id": f"{number:03}", "n_jobs": 1}
     table = pa.Table.from_pylist(rows, table_schema(SCORES))
     found, again = (
-        pa.Table.from_batches(own_and_shared(table.to_batches(each), most), table.schema).to_pylist()
+        pa.Table.from_batches(
+            own_and_shared(table.to_batches(each), most, no_series), table.schema
+        ).to_pylist()
         for each in (size, 1000)
     )
     own, same = ({row["job_id"]: row for row in each if row["job_id"]} for each in (found, again))
