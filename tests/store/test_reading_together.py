@@ -193,7 +193,9 @@ def test_a_writer_names_the_readers_it_waits_for(file: Path) -> None:
     for reader in readers:
         assert f"{reader.process.pid} (" in said
     assert "running since 2" in said
-    assert f"use store {file}; gave up after 0 s: retry later, or raise --wait" in said
+    # how long it waited depends on what else the machine does
+    assert f"use store {file}; gave up after " in said
+    assert " s: retry later, or raise --wait" in said
     assert [each.name for each in file.parent.iterdir()] == ["jobs.duckdb"]
 
     writer = Child(WRITER, file, "b", 60)
