@@ -13,7 +13,7 @@ from esjobs.issues.one_job import Identity, job_stories
 from esjobs.noise.budget import cost_sentences
 from esjobs.render.job_page import job_html
 from esjobs.schema.issues import ISSUES, SEVERITIES
-from esjobs.schema.scores import SCORES
+from esjobs.schema.scores import OWN_ROW, SCORES
 from esjobs.store.base import JobStore
 
 FOLDER = "jobs"
@@ -98,7 +98,7 @@ def _first(store: JobStore, column: str, most: int) -> list[Identity]:
     order = (f"-{column}", *_KEYS)
     return [
         job
-        for batch in store.read(SCORES, (Present(column), Present("job_id")), _KEYS, order=order, limit=most)
+        for batch in store.read(SCORES, (Present(column), OWN_ROW), _KEYS, order=order, limit=most)
         for job in _identities(batch)
     ]
 

@@ -17,7 +17,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
 from esjobs.render.profile.sections import Section
 from esjobs.schema.issues import ISSUES, SEVERITIES
-from esjobs.schema.scores import RANKED, SCORES
+from esjobs.schema.scores import OWN_ROW, RANKED, SCORES
 from esjobs.scores.rank import rank
 from esjobs.store.base import JobStore
 
@@ -122,7 +122,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
 _SEVERE = In("severity", SEVERITIES[1:])
 # The worst finding of each job
 _ISSUES: tuple[Filter, ...] = (_SEVERE, Range("n_jobs", ge=1))
-_OWN_ROWS: tuple[Filter, ...] = (Present("idle_core_h"), Present("job_id"))
+_OWN_ROWS: tuple[Filter, ...] = (Present("idle_core_h"), OWN_ROW)
 _IDLE_FIRST = ("-idle_core_h", "source", "job_id")
 
 

@@ -1,5 +1,6 @@
 """Scores of jobs: efficiency of their use of the allocation; ordinary jobs of large days share rows."""
 
+from esjobs.core.query import Present
 from esjobs.core.tables import Table, column, columns
 
 SCORE_NAMES = ("score_cpu", "score_mem", "score_mpi", "score_io", "score_gpu", "score_gpumem")
@@ -121,6 +122,8 @@ SCORES = Table(
     order=columns("end_time source job_id"),
 )
 
+OWN_ROW = Present("job_id")
+"""Filter for rows of one job."""
 NAMES = ("user", "project", "queue", "application", "processing_type", "cpu_model")
 """Name columns that can be ranked."""
 BY = (*NAMES, "job")

@@ -15,7 +15,7 @@ from esjobs.core.rates import FEW_JOBS, said
 from esjobs.core.window import Window
 from esjobs.publish.publication import finite
 from esjobs.records.answer import Answer
-from esjobs.schema.scores import BEST_IS_HIGH, BY, RANKED, SCORE_CHOICES, SCORES, WEIGHTS
+from esjobs.schema.scores import BEST_IS_HIGH, BY, OWN_ROW, RANKED, SCORE_CHOICES, SCORES, WEIGHTS
 from esjobs.schema.similar import PREDICTED_NAMES
 from esjobs.scores.intervals import cluster_columns, means
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
@@ -184,7 +184,7 @@ def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
     """Yield the worst jobs; among equals those with more node-hours first."""
     column, window = chosen.column, chosen.window
     order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
-    filters = (*chosen.where, Present(column), Present("job_id"), *chosen.days)
+    filters = (*chosen.where, Present(column), OWN_ROW, *chosen.days)
     # filters select whole days: jobs outside a window that ends within one are skipped here
     limit = top if window is None or window.whole_days else None
     for batch in chosen.store.read(SCORES, filters, order=order, limit=limit):

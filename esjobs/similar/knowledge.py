@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.metrics import METRICS, metric
-from esjobs.core.query import Days, Filter, Present
+from esjobs.core.query import Days, Filter
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.resolution import select
 from esjobs.records.series.blocks import blocks
-from esjobs.schema.scores import SCORES
+from esjobs.schema.scores import OWN_ROW, SCORES
 from esjobs.schema.similar import PREDICTED_NAMES
 from esjobs.similar.prepared import (
     DURATION,
@@ -189,7 +189,7 @@ def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
 
 def scored_jobs(store: JobStore, window: Window | None) -> dict[Key, Row]:
     """Return rows of ``scores`` by job, in the columns of predictions."""
-    where: list[Filter] = [Present("job_id"), *([] if window is None else [Days.of_window(window)])]
+    where: list[Filter] = [OWN_ROW, *([] if window is None else [Days.of_window(window)])]
     rows = read_table(store, SCORES, where, _FACTS).to_pylist()
     return {(row["source"], row["job_id"]): row for row in rows}
 

@@ -1,4 +1,5 @@
-"""Journal of what people enter on pages: one JSON object a line, appended.
+"""Journal of what people enter on pages: one JSON object a line. Entries are appended;
+only forgetting a person rewrites them.
 
 The nights hold the only writer of an embedded store, so pages write here, and the next night enters it.
 """
