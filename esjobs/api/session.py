@@ -300,10 +300,11 @@ class Session:
         return Page(content, partial(person_html, content), partial(person_text, content))
 
     def job(self, job_id: str, *, source: str | None = None) -> "Page[JobStory]":
-        """Report on one job: record, scores, issues, footprint, measurements, time series.
+        """Report on one job: record, scores, issues, measurements, time series, earlier runs of its name.
 
         Raises :class:`NoResultError` for an unknown job, :class:`UsageError` if a ``source`` is needed.
         """
+        from esjobs.issues.earlier_runs import earlier_runs
         from esjobs.issues.one_job import job_story
         from esjobs.render.job_page import job_html
         from esjobs.scores.score import score_of_job
@@ -311,7 +312,8 @@ class Session:
         found = job_story(self.store, job_id, source)
         # ordinary jobs of large days have no row
         scores = found.scores or score_of_job(self.store, found.source, found.job_id, self._context.settings)
-        story = replace(found, scores=scores, monitoring=self.noise.sentences())
+        runs = earlier_runs(self.store, found)
+        story = replace(found, scores=scores, monitoring=self.noise.sentences(), runs=runs)
         return Page(story, partial(job_html, story))
 
     def report(

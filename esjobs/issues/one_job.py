@@ -32,12 +32,21 @@ _VALUES = 1 << 24
 
 
 @dataclass(frozen=True)
+class EarlierRun:
+    """A job of the same name: its record (unknown is None) and the rules of its issues, the worst first."""
+
+    record: Row
+    issues: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class JobStory:
     """Stored data of a job, as rows of the tables.
 
     ``record``: its present fields in catalogue order; empty if only series are stored. ``issues``: worst
     first, including tags. ``predicted``: predictions of missing scores. ``pop``: one row per region.
-    ``monitoring``: measured overhead of monitoring, in sentences.
+    ``monitoring``: measured overhead of monitoring, in sentences. ``runs``: earlier jobs of the name, newest
+    first, where one job is asked for.
     """
 
     source: str
@@ -51,6 +60,7 @@ class JobStory:
     pop: tuple[Row, ...] = ()
     monitoring: tuple[str, ...] = ()
     predicted: tuple[Row, ...] = ()
+    runs: tuple[EarlierRun, ...] = ()
 
     def seen_in(self, metric: str) -> tuple[Row, ...]:
         """Return issues whose evidence is an interval of a metric."""

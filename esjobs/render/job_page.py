@@ -17,6 +17,7 @@ from dashboards.targets.html.job import (
     render_job,
 )
 from esjobs.core.text import visible
+from esjobs.issues.earlier_runs import HEADINGS, cells
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import formatted
@@ -30,8 +31,8 @@ _TICKS, _TRACK = 16, 20
 _FIGURES = ("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_units", "gap_frac")
 
 
-def job_html(story: JobStory, around: Around | None = None) -> str:
-    """The page of a job as HTML; without ``around`` it needs nothing else."""
+def job_html(story: JobStory, around: Around | None = None, links: Sequence[tuple[str, str]] = ()) -> str:
+    """The page of a job as HTML; without ``around`` it needs nothing else. ``links``: titles, addresses."""
     issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
     tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
     reasons = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
@@ -45,6 +46,7 @@ def job_html(story: JobStory, around: Around | None = None) -> str:
             [_drawing(story, plot) for plot in story.plots],
             list(_tables(story)),
             launches(story.pop)[0],
+            links,
         ),
         around,
     )
@@ -71,6 +73,9 @@ def _finding(row: Row) -> Finding:
 
 
 def _tables(story: JobStory) -> Iterator[PlainTable]:
+    if story.runs:
+        title = f"Earlier runs of {visible(str(story.record['job_name']))}"
+        yield PlainTable(title, [cells(run) for run in story.runs], HEADINGS, numbers=False)
     if story.scores is not None:
         yield PlainTable("Scores", list(score_lines(story)), about="0 is best, 100 is worst.")
     if story.record:

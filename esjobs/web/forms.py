@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage
 from esjobs.core.arguments import split
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.text import visible
 from esjobs.render.profile_page import columns_of
 from esjobs.schema import delivered, what_if
@@ -152,6 +152,19 @@ QUESTIONS = (
         (Entry("site", "Site", "POPLAR-LCG2"),),
         what_if.NOT_SHOWN,
     ),
+    Question(
+        "/similar",
+        "Similar jobs",
+        "Jobs whose time series are nearest to those of a job, in units of the spread over jobs.",
+        "esjobs similar",
+        "similar.jobs",
+        (
+            Entry("job", "Job", "4711", needed=True),
+            Entry("source", "Source", "alpha", "--source", "source"),
+            _WINDOW,
+        ),
+        ("source",),
+    ),
 )
 
 
@@ -172,6 +185,8 @@ def _handler(question: Question) -> Handler:
             return page_of(request, replace(page, parts=_answer(question, request)))
         except UsageError as error:
             return replace(page_of(request, replace(page, parts=[said(str(error))])), status=400)
+        except NoResultError as error:
+            return page_of(request, replace(page, parts=[said(str(error))]))
 
     return handler
 

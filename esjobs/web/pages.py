@@ -29,7 +29,7 @@ from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count
 from esjobs.core.query import In
 from esjobs.core.text import visible
-from esjobs.issues.one_job import Identity
+from esjobs.issues.one_job import Identity, JobStory
 from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
 from esjobs.render.html_pages import pages_of
@@ -55,7 +55,7 @@ _OWN = (
     *(("Today", "/"), ("Jobs", "/jobs"), ("Ask", "/ask")),
     *(("Delivered", "/delivered"), ("What if", "/what-if/move"), ("Incident", "/incident")),
 )
-_OF_PEOPLE = "people"
+_OF__PEOPLE = "people"
 _KEPT_SITES = 3
 _LEAST_DAYS = 3
 _OF_TASK = "cpu_ratio: CPU time over the forecast from all other queues that ran it, with its 90 % interval."
@@ -71,6 +71,7 @@ _LEADS = {
     **dict.fromkeys(("project", "Project"), "project"),
 }
 _PEOPLE = ("user", "project")
+_BELONGS = {"queue": "Queue", "task_id": "Task", "user": "User", "project": "Project"}
 _LISTS = ("user", "project", "detector", "user,detector", "user,job_name,detector", "job")
 _SORTED = ("lost_node_h", "weighted_node_h", "idle_core_h", "idle_gpu_h", "n_jobs", "value_high", "last")
 _NO_NAMES = ("", "-", "–", "others", "all")
@@ -204,7 +205,25 @@ def person_of(kind: str) -> Handler:
 def job(request: Request) -> Reply:
     """One job."""
     story = request.session.job(request.parts["name"], source=request.one("source")).content
-    return Reply(job_html(story, _around(request, _job_style()[0])).encode())
+    return Reply(job_html(story, _around(request, _job_style()[0]), _of_job(request, story)).encode())
+
+
+def _of_job(request: Request, story: JobStory) -> list[tuple[str, str]]:
+    """Return the ways from a job to what it belongs to."""
+    record, lead = story.record, _leader(request)
+    links = [
+        (f"{title} {visible(record[name])}", lead(name, record[name]))
+        for name, title in _BELONGS.items()
+        if name in record
+    ]
+    if story.runs:
+        same_name = [written(name, "=", [record[name]]) for name in ("user", "job_name") if name in record]
+        links.append(
+            (f"Jobs named {visible(record['job_name'])}", _address("/jobs", where=" ; ".join(same_name)))
+        )
+    if story.plots:
+        links.append(("Similar jobs", _address("/similar", job=story.job_id, source=story.source)))
+    return [(title, address) for title, address in links if address]
 
 
 def jobs(request: Request) -> Reply:
@@ -319,7 +338,7 @@ _DASHBOARDS = PAGES[1:]
 
 
 def _shown_pages(request: Request) -> tuple[Page, ...]:
-    return tuple(each for each in _DASHBOARDS if not (request.hides_people and each.id == _OF_PEOPLE))
+    return tuple(each for each in _DASHBOARDS if not (request.hides_people and each.id == _OF__PEOPLE))
 
 
 _SITES: OrderedDict[tuple[str, str], Site] = OrderedDict()

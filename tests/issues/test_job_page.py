@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -154,3 +155,34 @@ def test_sparklines_of_odd_values() -> None:
     assert sparkline(np.array([]), 1.0) == ""
     assert underline(1.0, 1.0, 8) == " " * 7 + "━"
     assert underline(0.0, 0.0, 8) == "━"
+
+
+def test_earlier_runs_of_the_name(session: esjobs.Session, tmp_path: Path) -> None:
+    """Against the records themselves: same source, user and name, ended before, newest first, ten at most."""
+    days = [START + timedelta(days=number) for number in range(14)]
+    rows = [record(f"run{n}", start=day, job_name="chem", cpu_s=14400.0) for n, day in enumerate(days)]
+    rows += [
+        record("other user", start=days[3], job_name="chem", user="bob"),
+        record("other name", start=days[4], job_name="physics"),
+        record("other source", start=days[5], job_name="chem", source="d"),
+        record("without a name", start=days[6]),
+        record("without a user", start=days[7], job_name="alone", user=None),
+        record("without a user before", start=days[6], job_name="alone", user=None),
+    ]
+    put_records(session, tmp_path, rows)
+    session.issues.detect()
+    story = session.job("run12").content
+    assert [run.record["job_id"] for run in story.runs] == [f"run{n}" for n in range(11, 1, -1)]
+    assert {run.record["efficiency"] for run in story.runs} == {0.25}
+    listed = {row["detector"] for row in session.job("run11").content.issues if row["severity"] != "info"}
+    assert set(story.runs[0].issues) == listed != set()
+    assert session.job("run0").content.runs == ()
+    assert session.job("without a name").content.runs == ()
+    alone = session.job("without a user").content
+    assert [run.record["job_id"] for run in alone.runs] == ["without a user before"]
+    page = job_html(story)
+    assert "Earlier runs of chem" in page
+    lines = list(page_lines(story, 100))
+    start = lines.index("earlier runs of chem")
+    assert lines[start + 2].split()[:3] == ["run11", f"{days[11]:%Y-%m-%d}", "04:00"]
+    assert "Earlier runs" not in job_html(session.job("run0").content)

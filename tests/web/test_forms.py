@@ -4,6 +4,7 @@ import html
 import json
 import re
 import shlex
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +13,9 @@ import pytest
 import esjobs
 from esjobs.web.forms import QUESTIONS
 from tests.cli.running import run
+from tests.issues.made_jobs import START, busy, cores, put_records, put_series, record
 from tests.web.client import Client
+from tests.web.conftest import Opened
 
 ASKED = [
     ("/delivered", "by=site, month&window=2025-06"),
@@ -108,3 +111,35 @@ def test_a_task_has_queues_days_and_jobs(client: Client, names: dict[str, str]) 
     assert f"/jobs?where=task_id%3D{names['task']}" in page.text
     assert client.get("/task/nobody's").status == 404
     assert 'href="/task/' in client.get(f"/queue/{names['queue']}").text
+
+
+def test_a_job_leads_to_its_name_its_user_and_jobs_like_it(open_web: Opened, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.duckdb"
+    shapes = {"a": [busy(0.9)], "b": [busy(0.8)], "c": [busy(0.1)]}
+    with esjobs.open(f"duckdb:{path}") as session:
+        put_records(
+            session,
+            tmp_path,
+            [
+                record(name, job_name="che/m, 2", start=START + timedelta(days=number))
+                for number, name in enumerate(shapes)
+            ],
+        )
+        put_series(session, {name: cores(each) for name, each in shapes.items()})
+    web = open_web(path)
+    page = web.get("/job/c").text
+    links = {
+        html.unescape(title): html.unescape(address)
+        for address, title in re.findall(r'<a href="([^"]+)">([^<]+)</a>', page)
+    }
+    assert links["a"] == "/job/a"
+    assert web.get(links["b"]).status == 200
+    assert {"Queue batch", "User alice", "Project phys"} <= set(links)
+    assert web.get(links["User alice"]).status == 200
+    assert {"/job/a", "/job/b", "/job/c"} <= set(
+        re.findall(r'href="(/job/.)"', web.get(links["Jobs named che/m, 2"]).text)
+    )
+    similar = web.get(links["Similar jobs"])
+    assert re.findall(r'href="/job/(.)"', similar.text) == ["b", "a"]
+    assert "Earlier runs" not in web.get("/job/a").text
+    assert web.get("/similar?job=nobody").status == 200

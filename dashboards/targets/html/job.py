@@ -146,6 +146,7 @@ class JobPage:
     plots: Sequence[Drawing]
     tables: Sequence[PlainTable]
     launches: Sequence[Tree] = ()
+    links: Sequence[tuple[str, str]] = ()
 
 
 def nowhere(_heading: str, _cell: str) -> str:

@@ -1,7 +1,8 @@
 """A job's page as lines of text for a terminal, and the words that both pages share."""
 
+import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from esjobs.core import fields
 from esjobs.core.metrics import METRICS
 from esjobs.core.text import visible
+from esjobs.issues.earlier_runs import HEADINGS, cells
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
@@ -155,12 +157,24 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
     why = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
     if why:
         yield f"not judged by some detectors: {visible('; '.join(why))}"
+    if story.runs:
+        yield ""
+        yield f"earlier runs of {visible(story.record['job_name'])}"
+        yield from _columns([HEADINGS, *(cells(run) for run in story.runs)])
     if story.plots:
         first = story.plots[0]
         yield ""
         yield f"time series, {first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC"
     for plot in story.plots:
         yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
+    if story.plots:
+        yield f"similar jobs: esjobs similar {shlex.quote(visible(story.job_id))}"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(["", *(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))]).rstrip()
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Iterator[str]:
