@@ -4,18 +4,22 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from esjobs.core.errors import PublishedError
+from esjobs.core.errors import PublishedError, StoreError
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS
 from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.transport import scan
 from tests.contract.jobs import visible
 from tests.elastic import publishing
 from tests.elastic.published import FIRST, HELD, night, opened, seen, stored, written
@@ -224,4 +228,54 @@ def test_an_index_under_another_name_is_not_struck_off(server: Server, index_pre
         store.set_up(repair=True)
     with pytest.raises(PublishedError):
         store.sweep()
+    store.close()
+
+
+@pytest.mark.parametrize("sizes", [[30] * 12, [150, 1, 1, 1, 40, 40, 99, 100, 101], [101] * 7])
+def test_days_share_requests_as_far_as_a_page_goes(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(scan, "PAGE", 100)
+    monkeypatch.setattr(scan, "_LONG_RUN", 10)
+    store = opened(server, index_prefix)
+    days = [str(FIRST + timedelta(days=number)) for number in range(len(sizes))]
+    store.publish([written(store, BUCKETS, day, size) for day, size in zip(days, sizes, strict=True)])
+    asked: list[str] = []
+    send = store._open()._send
+
+    def noted(method: str, path: str, *more: Any) -> Any:
+        asked.append(path)
+        return send(method, path, *more)
+
+    monkeypatch.setattr(store._open(), "_send", noted)
+    rows = pa.Table.from_batches(store.read(BUCKETS, (), ["day"]))
+    assert Counter(map(str, rows["day"].to_pylist())) == dict(zip(days, sizes, strict=True))
+    n_requests = sum("_search" in path and "point_in_time" not in path for path in asked)
+    # the first page, one for each page of rows, and one for each day that does not fit
+    assert n_requests <= 1 + sum(sizes) / 100 + 3 + sum(size >= 100 for size in sizes)
+    store.close()
+
+
+def test_a_publication_counts_the_rows_of_all_tables_at_once(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(server, index_prefix)
+    night(store, 0)
+    made = [written(store, table, "run9", 2) for table in (FACTORS, COREPOWER, FLAG_NOTES)]
+    asked: list[str] = []
+    send = store._open()._send
+
+    def noted(method: str, path: str, *more: Any) -> Any:
+        asked.append(path.rpartition("/")[2])
+        return send(method, path, *more)
+
+    monkeypatch.setattr(store._open(), "_send", noted)
+    store.publish(made)
+    assert (asked.count("_refresh"), asked.count("_search")) == (1, 1)
+    assert [len(visible(store, table)) for table in (COREPOWER, FLAG_NOTES)] == [3, 3]
+    lost = [written(store, table, "run10", 2) for table in (FACTORS, COREPOWER)]
+    index = Names(store._names.prefix).rows(COREPOWER, "run10")
+    server.json("DELETE", f"{index}/_doc/{lost[1].number}.1?refresh=true")
+    with raised(StoreError):
+        store.publish(lost)
     store.close()

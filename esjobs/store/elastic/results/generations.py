@@ -30,7 +30,9 @@ from esjobs.store.elastic.layout import (
     USUAL,
     IndexSettings,
     Names,
+    groups,
     is_monthly,
+    listed,
     month_of,
     months_of,
     rows_index,
@@ -174,8 +176,7 @@ class Results:
     def _publish(self, changes: Sequence[Change]) -> None:
         tables = {change.table.name: change.table for change in changes}
         written = [change for change in changes if isinstance(change, Generation)]
-        for table in tables.values():
-            self._require_written(table, [one for one in written if one.table == table])
+        self._require_written(written)
         last = self._shown.recover()
         requested = [(table, _months(changes, table)) for table in tables.values()]
         shown, wanted = self._shown.settled(requested)
@@ -194,12 +195,12 @@ class Results:
         for change in written:
             self._pending.pop(change.number, None)
 
-    def _require_written(self, table: Table, written: Sequence[Generation]) -> None:
-        if written:
-            indices = {self._names.rows(table, generation.partition) for generation in written}
-            # no index refreshes by itself: rows count from here on
-            refresh(self._cluster, self._names.target(table, sorted(indices)))
-            self._markers.require_written(table, written)
+    def _require_written(self, written: Sequence[Generation]) -> None:
+        indices = {self._names.rows(one.table, one.partition) for one in written}
+        # no index refreshes by itself: rows count from here on
+        for group in groups(sorted(indices)):
+            refresh(self._cluster, listed(group))
+        self._markers.require_written(written)
 
     def check(self) -> None:
         """Raise :class:`PublishedError` if aliases and record differ."""

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 from esjobs.core.clock import Clock
 from esjobs.core.errors import StoreError
-from esjobs.core.tables import Table
 from esjobs.store.base import Generation
-from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.layout import Names, groups, listed
 from esjobs.store.elastic.results.aliases import Location
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
@@ -72,14 +71,14 @@ class Markers:
         document = {**self._head(generation), "written": generation.partition, "n_written": rows}
         write(self._cluster, [index(self._index(generation), generation.number, document)])
 
-    def require_written(self, table: Table, generations: Sequence[Generation]) -> None:
+    def require_written(self, generations: Sequence[Generation]) -> None:
         """Raise :class:`StoreError` unless all rows of these generations are there, after a refresh."""
         places = [Location(self._index(generation), generation.number) for generation in generations]
         found = self._documents(places)
         counted = self._counts([location for location in places if location.number in found])
         for generation, location in zip(generations, places, strict=True):
             document = found.get(generation.number, {})
-            what = f"generation {generation.number} of '{table.name}' {generation.partition}"
+            what = f"generation {generation.number} of '{generation.table.name}' {generation.partition}"
             if document.get("written") != generation.partition or document.get("over"):
                 raise StoreError(
                     f"{what} is not in the store (removed, or of another store); run the step again"
@@ -152,27 +151,20 @@ class Markers:
     def _counts(self, places: Sequence[Location]) -> dict[str, int]:
         """Return the number of rows of each generation."""
         counted: dict[str, int] = {}
-        for where, numbers in by_index(places):
-            for some in chunks(numbers):
-                rows = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
-                body = {
-                    "size": 0,
-                    "query": {"bool": {"filter": rows}},
-                    "aggs": {"rows": {"terms": {"field": "generation", "size": len(some)}}},
-                }
-                with PointInTime(self._cluster, where) as at:
+        for some in chunks(sorted(places, key=lambda location: location.index)):
+            numbers = [location.number for location in some]
+            rows = [{"terms": {"generation": numbers}}, {"exists": {"field": "partition"}}]
+            body = {
+                "size": 0,
+                "query": {"bool": {"filter": rows}},
+                "aggs": {"rows": {"terms": {"field": "generation", "size": len(numbers)}}},
+            }
+            for group in groups(sorted({location.index for location in some})):
+                with PointInTime(self._cluster, listed(group)) as at:
                     answer = at.search(body)
-                groups = answer["aggregations"]["rows"]["buckets"] if answer else []
-                counted |= {group["key"]: group["doc_count"] for group in groups}
+                buckets = answer["aggregations"]["rows"]["buckets"] if answer else []
+                counted |= {bucket["key"]: bucket["doc_count"] for bucket in buckets}
         return counted
-
-
-def by_index(places: Iterable[Location]) -> Iterator[tuple[str, list[str]]]:
-    """Yield generations by index."""
-    numbers: dict[str, list[str]] = {}
-    for location in places:
-        numbers.setdefault(location.index, []).append(location.number)
-    yield from numbers.items()
 
 
 Item = TypeVar("Item")

@@ -4,7 +4,7 @@ A missing alias is no reason to delete. A generation goes if a publication retir
 and its writer is gone (not for entered tables). Indices with differences or a lost record are left alone.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from esjobs.core.tables import Table
@@ -19,7 +19,7 @@ from esjobs.store.elastic.results.aliases import (
 )
 from esjobs.store.elastic.results.differences import Difference, difference_error
 from esjobs.store.elastic.results.garbage import GarbageMonths
-from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
+from esjobs.store.elastic.results.markers import Marker, Markers, chunks
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
@@ -188,7 +188,7 @@ class Sweep:
 def remove(cluster: Cluster, places: Sequence[Location]) -> int:
     """Delete the rows of generations, then their markers; return the number of rows."""
     deleted = 0
-    for index, numbers in by_index(places):
+    for index, numbers in _by_index(places):
         for some in chunks(numbers):
             refresh(cluster, index)
             chosen = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
@@ -214,3 +214,11 @@ def _without(aliases: Mapping[str, Aliases], apart: Collection[str]) -> dict[str
 def _numbers(shown: Iterable[Mapping[str, Shown]]) -> set[str]:
     """Return the generations that some aliases show."""
     return {number for of_index in shown for of_alias in of_index.values() for number in of_alias.values()}
+
+
+def _by_index(places: Iterable[Location]) -> Iterator[tuple[str, list[str]]]:
+    """Yield generations by index."""
+    numbers: dict[str, list[str]] = {}
+    for location in places:
+        numbers.setdefault(location.index, []).append(location.number)
+    yield from numbers.items()

@@ -187,8 +187,9 @@ class PointInTime:
     ) -> Generator[pa.RecordBatch]:
         """Yield documents as columns, in batches of at most 10 000 rows, in any order.
 
-        Large answers are sliced, two requests in flight. ``runs``: clauses of contiguously written documents,
-        read separately if long: pages without gaps cost a fifth. ``without``: omitted members.
+        Large answers are sliced, two requests in flight. ``runs``: clauses of contiguously written documents;
+        long ones are read apart, as many as fill a page: pages without gaps cost a fifth. ``without``:
+        omitted members.
         """
         reader = Reader(schema)
         with contextlib.closing(self._answers(query, reader, runs, without)) as answers:
@@ -236,7 +237,12 @@ class PointInTime:
     ) -> list[Mapping[str, Any]]:
         """Return the requests of a large answer that is read in parts, or the one that goes on."""
         if total > len(runs) * _LONG_RUN > 0:
-            return [{**body, "query": {"bool": {"filter": [body["query"], run]}}} for run in runs]
+            # as many as a page holds
+            some = max(1, PAGE * len(runs) // total)
+            return [
+                {**body, "query": {"bool": {"filter": [body["query"], _any(runs[first : first + some])]}}}
+                for first in range(0, len(runs), some)
+            ]
         if self._elastic and total > _WORTH_SLICING:
             return [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
         return [body]
@@ -276,6 +282,10 @@ class PointInTime:
 def only_aggregations(query: Mapping[str, Any], aggregations: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a search without hits."""
     return {"size": 0, "query": query, "aggs": aggregations, "track_total_hits": False}
+
+
+def _any(clauses: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
 
 
 def page_of(schema: pa.Schema) -> int:
