@@ -10,10 +10,9 @@ from dashboards.targets.html.profile import Form, FormField, Part, ProfilePage
 from esjobs.core.arguments import split
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.text import visible
-from esjobs.render.profile_page import columns_of
 from esjobs.schema import delivered, what_if
 from esjobs.web.answers import Reply
-from esjobs.web.pages import notes_of, page_of, said, same
+from esjobs.web.pages import notes_of, page_of, said, same, with_values
 from esjobs.web.request import Handler, Parameter, Request, Route, conditions_in
 
 _MOST_ROWS = 200
@@ -208,12 +207,10 @@ def _answer(question: Question, request: Request) -> list[Part]:
     positions, keywords = _arguments(question, request)
     answer = attrgetter(question.call)(request.session)(*positions, **keywords)
     rows = answer.rows.slice(0, _MOST_ROWS)
-    empty = [name for name in rows.column_names if rows.num_rows and rows[name].null_count == rows.num_rows]
-    rows = rows.drop_columns([name for name in rows.column_names if name in (*question.hidden, *empty)])
     notes = notes_of(answer)
     if answer.rows.num_rows > _MOST_ROWS:
         notes.append(f"The first {_MOST_ROWS} of {answer.rows.num_rows} rows.")
-    table = columns_of(rows) if rows.num_rows else None
+    table = with_values(rows, question.hidden) if rows.num_rows else None
     return [
         Part(visible(answer.title[:1].upper() + answer.title[1:]) or "Answer", "", notes, [], table),
         same(_command(question, request), _python(question, positions, keywords)),

@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from urllib.parse import quote, urlencode
@@ -15,6 +15,7 @@ from dashboards.spec import Page
 from dashboards.targets.html.job import Around, job_style
 from dashboards.targets.html.pages.files import FIRST, Site, file_of
 from dashboards.targets.html.profile import (
+    Columns,
     Form,
     FormField,
     Part,
@@ -26,7 +27,7 @@ from dashboards.targets.html.profile import (
 )
 from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
-from esjobs.core.numbers import count
+from esjobs.core.numbers import count, many
 from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.issues.one_job import Identity, JobStory
@@ -270,9 +271,9 @@ def issues(request: Request) -> Reply:
     except NoResultError as error:
         return page_of(request, ProfilePage("Issues", "", [said(str(error))], (), form))
     rows = rows.sort_by([(sort, "descending")]) if sort in rows.column_names else rows
-    shown = rows.slice(0, _PAGE).drop_columns([name for name in ("source",) if name in rows.column_names])
     about = "Most lost node-hours first; n_jobs counts jobs. Names lead to their jobs."
-    parts = [Part(f"{count(rows.num_rows)} rows", "", [], [], columns_of(shown))]
+    shown = with_values(rows.slice(0, _PAGE), ("source",))
+    parts = [Part(many(rows.num_rows, "row"), "", [], [], shown)]
     return page_of(request, ProfilePage("Issues", about, parts, (), form))
 
 
@@ -430,6 +431,12 @@ def notes_of(answer: Answer) -> list[str]:
 def said(sentence: str) -> Part:
     """Return a sentence in the place of an answer."""
     return Part("Answer", "", [visible(sentence)], [], None)
+
+
+def with_values(rows: pa.Table, hidden: Collection[str]) -> Columns:
+    """Return rows as a table of a page, without columns that are hidden or have no value."""
+    empty = [name for name in rows.column_names if rows[name].null_count == rows.num_rows]
+    return columns_of(rows.drop_columns([name for name in rows.column_names if name in (*hidden, *empty)]))
 
 
 def same(command: str, python: str) -> Part:
