@@ -21,6 +21,7 @@ from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
+from esjobs.render.roofline import roofline_drawing
 from esjobs.render.text.job import figure, form_of, found, plot_title, record_lines, score_lines
 
 # Of a plot, in units of its box
@@ -45,6 +46,7 @@ def job_html(story: JobStory, around: Around | None = None) -> str:
             [_drawing(story, plot) for plot in story.plots],
             list(_tables(story)),
             launches(story.pop)[0],
+            None if story.roofline is None else roofline_drawing(story.roofline),
         ),
         around,
     )

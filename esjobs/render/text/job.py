@@ -14,6 +14,7 @@ from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import tree_lines
+from esjobs.render.text.roofline import roofline_headline, roofline_notes
 from esjobs.schema.scores import SCORE_NAMES
 
 _FORMS = {"B": "bytes", "B/s": "rate", "Hz": "clock", "W": "power"}
@@ -155,12 +156,20 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
     why = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
     if why:
         yield f"not judged by some detectors: {visible('; '.join(why))}"
+    yield from _roofline_lines(story, width)
     if story.plots:
         first = story.plots[0]
         yield ""
         yield f"time series, {first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC"
     for plot in story.plots:
         yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
+
+
+def _roofline_lines(story: JobStory, width: int) -> Iterator[str]:
+    if story.roofline is not None:
+        yield f"roofline: {roofline_headline(story.roofline)}".rstrip(": ")
+        notes = roofline_notes(story.roofline)
+        yield from textwrap.wrap(notes, max(40, width), initial_indent="  ", subsequent_indent="  ")
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Iterator[str]:
