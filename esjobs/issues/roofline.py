@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,35 +56,32 @@ def roofline(block: Block, row: int, record: Mapping[str, Any], clusters: Cluste
     parts = [_of_nodes(block, row, metric) for metric in (TRAFFIC, *counters)]
     if not all(parts):
         return None
-    nodes = tuple(sorted({node for each in parts for node in each}))
-    gap = np.full(block.n_samples, np.nan)
-    traffic, *done = (np.array([each.get(node, gap) for node in nodes]) for each in parts)
+    nodes = sorted({node for each in parts for node in each})
     part = clusters.described(record.get("cluster"), record.get("subcluster")) or Subcluster("", "")
     shared = _shared(record, len(nodes), part)
-    if shared:
-        nodes, traffic, done = (), traffic[:0], [each[:0] for each in done]
-    flops = np.where(traffic > 0, sum(done), np.nan)
-    traffic[np.isnan(flops)] = np.nan
-    n = int(np.isfinite(flops).sum())
-    rate, mean_traffic = (float(np.nansum(each)) / n if n else None for each in (flops, traffic))
-    every = math.ceil(flops.size / _MOST) or 1
+    nodes = [] if shared else nodes
+    return Roofline(counters, shared, part, tuple(nodes), *_numbers(block, row, nodes, parts, part))
+
+
+def _numbers(
+    block: Block, row: int, nodes: Sequence[str], parts: Sequence[Mapping[str, Floats]], part: Subcluster
+) -> tuple[Any, ...]:
+    """Return the fields of :class:`Roofline` from ``times`` on, in order."""
+    values = np.full((len(parts), len(nodes), block.n_samples), np.nan)
+    for of_part, found in zip(values, parts, strict=True):
+        for number, node in enumerate(nodes):
+            of_part[number] = found.get(node, np.nan)
+    traffic, flops = values[0], values[1:].sum(axis=0)
+    used = np.isfinite(flops) & (traffic > 0)
+    flops[~used] = traffic[~used] = np.nan
+    n = int(used.sum())
+    rate, mean_traffic = (float(each[used].mean()) if n else None for each in (flops, traffic))
+    every = math.ceil(used.size / _MOST) or 1
     step = np.timedelta64(round(1e6 * float(block.step_s[row])), "us")
-    return Roofline(
-        counters,
-        shared,
-        part,
-        nodes,
-        block.start_time[row] + np.arange(0, flops.shape[1], every) * step,
-        flops[:, ::every],
-        traffic[:, ::every],
-        flops.size,
-        flops.size - n,
-        int((flops == 0).sum()),
-        rate,
-        mean_traffic,
-        None if rate is None or mean_traffic is None else rate / mean_traffic,
-        *_below(rate, mean_traffic, part),
-    )
+    times = block.start_time[row] + np.arange(0, block.n_samples, every) * step
+    counts = used.size, used.size - n, int((flops == 0).sum())
+    points = times, flops[:, ::every], traffic[:, ::every]
+    return (*points, *counts, rate, mean_traffic, *_below(rate, mean_traffic, part))
 
 
 def _of_nodes(block: Block, row: int, metric: str) -> dict[str, Floats]:
@@ -108,10 +105,12 @@ def _shared(record: Mapping[str, Any], n_nodes: int, part: Subcluster) -> bool |
 
 def _below(
     rate: float | None, mean_traffic: float | None, part: Subcluster
-) -> tuple[str | None, float | None]:
-    """Return the roof above a job and its share of it (Williams et al., CACM 52 (2009) 65)."""
-    if not rate or not mean_traffic or not part.peak_flops_s or not part.peak_mem_bw_b_s:
-        return None, None
+) -> tuple[float | None, str | None, float | None]:
+    """Return intensity, the roof above a job and its share of it (Williams et al., CACM 52 (2009) 65)."""
+    if rate is None or not mean_traffic:
+        return None, None, None
+    if not rate or not part.peak_flops_s or not part.peak_mem_bw_b_s:
+        return rate / mean_traffic, None, None
     # F / min(P, I x B) with I = F / mean_traffic is the larger of F / P and mean_traffic / B
     shares = {"compute": rate / part.peak_flops_s, "memory": mean_traffic / part.peak_mem_bw_b_s}
-    return max(shares.items(), key=lambda each: each[1])
+    return rate / mean_traffic, *max(shares.items(), key=lambda each: each[1])

@@ -17,9 +17,9 @@ def roofline_headline(roof: Roofline) -> str:
 def peak_labels(roof: Roofline) -> list[str]:
     """Return the peaks of memory, of operations and of scalar ones; empty if not described."""
     part = roof.part
-    peaks = (part.peak_mem_bw_b_s, "rate"), (part.peak_flops_s, "flops"), (part.peak_scalar_flops_s, "flops")
-    texts = [formatted(peak, form) if peak else "" for peak, form in peaks]
-    return [*texts[:2], texts[2] and f"{texts[2]} scalar"]
+    rates = (part.peak_flops_s, ""), (part.peak_scalar_flops_s, " scalar")
+    texts = [f"{formatted(peak, 'flops')}{word}" if peak else "" for peak, word in rates]
+    return [formatted(part.peak_mem_bw_b_s, "rate") if part.peak_mem_bw_b_s else "", *texts]
 
 
 def roofline_notes(roof: Roofline) -> str:
