@@ -47,9 +47,11 @@ class Export(Facade):
 
         ``job_pages``: number of jobs with a page of their own, those with the worst scores and issues.
         """
+        from esjobs.records.clusters.reading import clusters_of
         from esjobs.render.bundles import jobs_of
         from esjobs.render.html_pages import write_pages
 
         cluster = self._context.settings.section(ClusterSettings)
         jobs = jobs_of(cluster.jobs_index, cluster.field_map)
-        return write_pages(self._context.store, out, jobs, job_pages, self._context.clock())
+        described = clusters_of(self._context.settings)
+        return write_pages(self._context.store, out, jobs, job_pages, self._context.clock(), described)

@@ -300,18 +300,20 @@ class Session:
         return Page(content, partial(person_html, content), partial(person_text, content))
 
     def job(self, job_id: str, *, source: str | None = None) -> "Page[JobStory]":
-        """Report on one job: record, scores, issues, measurements, time series, earlier runs of its name.
+        """Report on one job: record, scores, issues, time series, roofline, earlier runs of its name.
 
         Raises :class:`NoResultError` for an unknown job, :class:`UsageError` if a ``source`` is needed.
         """
         from esjobs.issues.earlier_runs import earlier_runs
         from esjobs.issues.one_job import job_story
+        from esjobs.records.clusters.reading import clusters_of
         from esjobs.render.job_page import job_html
         from esjobs.scores.score import score_of_job
 
-        found = job_story(self.store, job_id, source)
+        settings = self._context.settings
+        found = job_story(self.store, job_id, source).with_roofline(self.store, clusters_of(settings))
         # ordinary jobs of large days have no row
-        scores = found.scores or score_of_job(self.store, found.source, found.job_id, self._context.settings)
+        scores = found.scores or score_of_job(self.store, found.source, found.job_id, settings)
         runs = earlier_runs(self.store, found)
         story = replace(found, scores=scores, monitoring=self.noise.sentences(), runs=runs)
         return Page(story, partial(job_html, story))

@@ -110,7 +110,7 @@ def _together(
     values: Floats, names: Sequence[Sequence[str]], nodes: Floats, *, summed: bool
 ) -> tuple[Floats, Floats, Floats]:
     """Combine units: per instant over the job, and mean and maximum of a node."""
-    at_job = _units_together(values, summed=summed)
+    at_job = units_together(values, summed=summed)
     node_mean, node_max = np.full(len(values), np.nan), np.full(len(values), np.nan)
     # jobs whose units lie on nodes in the same way are worked on together
     layouts: dict[tuple[str, ...], list[int]] = {}
@@ -141,13 +141,13 @@ def _by_node(
     return [
         at_job[rows]
         if len(units) == values.shape[1]
-        else _units_together(values[np.ix_(rows, np.array(units))], summed=summed)
+        else units_together(values[np.ix_(rows, np.array(units))], summed=summed)
         for units in nodes_of.values()
     ]
 
 
-def _units_together(values: Floats, *, summed: bool) -> Floats:
-    """Return sum or mean over units at each instant (jobs, samples), NaN without samples."""
+def units_together(values: Floats, *, summed: bool) -> Floats:
+    """Return sum or mean over units (jobs, units, samples) at each instant, NaN without samples."""
     valid = np.isfinite(values)
     present = valid.any(axis=2).sum(axis=1)[:, None]
     n = valid.sum(axis=1)

@@ -11,8 +11,7 @@ from esjobs.issues.rules.reading import read_rules
 from esjobs.issues.rules.rule import Rules
 from esjobs.issues.settings import DetectSettings
 from esjobs.records.clusters.description import Clusters
-from esjobs.records.clusters.reading import read_clusters
-from esjobs.records.clusters.settings import ClustersSettings
+from esjobs.records.clusters.reading import clusters_of
 
 METHOD = "3"
 """Version of the method; a change makes stored days stale."""
@@ -47,5 +46,4 @@ def in_force(settings: Sections, more_rules: Iterable[Path] = ()) -> Judging:
     """
     chosen = settings.section(DetectSettings)
     rules = read_rules((*chosen.rules, *more_rules))
-    clusters = read_clusters(settings.section(ClustersSettings).files)
-    return Judging(rules, clusters, chosen.block_values)
+    return Judging(rules, clusters_of(settings), chosen.block_values)

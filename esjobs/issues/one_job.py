@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from esjobs.core import fields
@@ -10,7 +10,9 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
 from esjobs.issues.plots import Plot, plots
+from esjobs.issues.roofline import COUNTERS, TRAFFIC, Roofline, roofline
 from esjobs.publish.publication import read_table
+from esjobs.records.clusters.description import Clusters
 from esjobs.records.jobs.resolution import select
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.issues import FOOTPRINTS, ISSUES, MEASURES
@@ -61,6 +63,15 @@ class JobStory:
     monitoring: tuple[str, ...] = ()
     predicted: tuple[Row, ...] = ()
     runs: tuple[EarlierRun, ...] = ()
+    roofline: Roofline | None = None
+
+    def with_roofline(self, store: JobStore, clusters: Clusters) -> "JobStory":
+        """Return the report with its roofline, if it has the counters; cost: two queries."""
+        if not any(plot.metric == TRAFFIC for plot in self.plots):
+            return self
+        where = [In("source", (self.source,)), In("job_id", (self.job_id,))]
+        block = next(blocks(store, None, COUNTERS, where=where))
+        return replace(self, roofline=roofline(block, 0, self.record, clusters))
 
     def seen_in(self, metric: str) -> tuple[Row, ...]:
         """Return issues whose evidence is an interval of a metric."""

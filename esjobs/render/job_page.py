@@ -22,6 +22,7 @@ from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
+from esjobs.render.roofline import roofline_drawing
 from esjobs.render.text.job import figure, form_of, found, plot_title, record_lines, score_lines
 
 # Of a plot, in units of its box
@@ -47,6 +48,7 @@ def job_html(story: JobStory, around: Around | None = None, links: Sequence[tupl
             list(_tables(story)),
             launches(story.pop)[0],
             links,
+            None if story.roofline is None else roofline_drawing(story.roofline),
         ),
         around,
     )

@@ -19,8 +19,7 @@ from esjobs.core.sections import Sections
 from esjobs.core.window import Window
 from esjobs.publish.publication import tidy
 from esjobs.records.clusters.description import Clusters
-from esjobs.records.clusters.reading import read_clusters
-from esjobs.records.clusters.settings import ClustersSettings
+from esjobs.records.clusters.reading import clusters_of
 from esjobs.records.jobs.aggregate import forgotten_days
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.issues import FOOTPRINTS
@@ -102,7 +101,7 @@ def score(
     """
     began = time.perf_counter()
     window.require_whole_days("score")
-    weights, clusters = settings.section(EfficiencySettings), _clusters(settings)
+    weights, clusters = settings.section(EfficiencySettings), clusters_of(settings)
     fingerprints = fingerprints_of_days(store, window, weights, _digest(clusters))
     stored = _stored_marks(store, window)
     emptied = set(stored) - set(fingerprints)
@@ -130,13 +129,9 @@ def score(
 def score_digest(store: JobStore, window: Window, settings: Sections) -> str:
     """Return a digest of everything the scores of a window depend on."""
     fingerprints = fingerprints_of_days(
-        store, window, settings.section(EfficiencySettings), _digest(_clusters(settings))
+        store, window, settings.section(EfficiencySettings), _digest(clusters_of(settings))
     )
     return content_id({"days": {str(day): fingerprint for day, fingerprint in fingerprints.items()}})
-
-
-def _clusters(settings: Sections) -> Clusters:
-    return read_clusters(settings.section(ClustersSettings).files)
 
 
 def _digest(clusters: Clusters) -> str:
@@ -235,7 +230,7 @@ def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) 
 
     Cost: the job, and issues and footprints of its day.
     """
-    weights, clusters = settings.section(EfficiencySettings), _clusters(settings)
+    weights, clusters = settings.section(EfficiencySettings), clusters_of(settings)
     one = (In("source", (source,)), In("job_id", (job_id,)))
     for jobs in store.select(Select(FIELDS, where=one)):
         if jobs.num_rows:

@@ -12,6 +12,8 @@ from markupsafe import Markup
 from dashboards.targets.html.theme import palette_css, series_css
 
 _HERE = Path(__file__).parent
+Label = tuple[float, float, str, str]
+"""Position, text and anchor (middle or end) of a text in a drawing."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,18 @@ class Line:
     name: str
     style: str
     path: str
+
+
+@dataclass(frozen=True)
+class RooflineDrawing:
+    """A roofline in words, and drawn with ``n_ages`` colours; ``nodes``: names with their marks, if few."""
+
+    headline: str
+    notes: str
+    lines: Sequence[Line] = ()
+    labels: Sequence[Label] = ()
+    n_ages: int = 0
+    nodes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -147,6 +161,7 @@ class JobPage:
     tables: Sequence[PlainTable]
     launches: Sequence[Tree] = ()
     links: Sequence[tuple[str, str]] = ()
+    roofline: RooflineDrawing | None = None
 
 
 def nowhere(_heading: str, _cell: str) -> str:

@@ -33,7 +33,7 @@ def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
         sockets = _count(part, "socketsPerNode", inner)
         per_socket = _count(part, "coresPerSocket", inner)
         threads = _count(part, "threadsPerCore", inner)
-        rates = [_amount(part, key, inner) for key in ("flopRateScalar", "flopRateSimd")]
+        scalar, vector = (_amount(part, key, inner) for key in ("flopRateScalar", "flopRateSimd"))
         model = part.get("processorType")
         yield Subcluster(
             cluster=name,
@@ -44,7 +44,8 @@ def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
             smt=None if threads is None else threads > 1,
             memory_b=memory,
             gpus=_accelerators(part),
-            peak_flops_s=max((rate for rate in rates if rate is not None), default=None),
+            peak_flops_s=max((rate for rate in (scalar, vector) if rate is not None), default=None),
+            peak_scalar_flops_s=scalar,
             peak_mem_bw_b_s=_amount(part, "memoryBandwidth", inner),
         )
 

@@ -27,6 +27,7 @@ class Subcluster:
     peak_net_b_s: float | None = None
     peak_io_b_s: float | None = None
     peak_ipc: float | None = None
+    peak_scalar_flops_s: float | None = None
 
     @property
     def cores_per_node(self) -> int | None:

@@ -18,12 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.core.errors import InputError
+from esjobs.core.sections import Sections
 from esjobs.records.clusters.clustercockpit import PROBLEM, is_amount, parts_of_cockpit
 from esjobs.records.clusters.description import FACTS, Clusters, Subcluster
+from esjobs.records.clusters.settings import ClustersSettings
 
 # Bytes; descriptions with their topology are some 100 kB.
 _LARGEST_FILE = 4 << 20
 _COUNTS = ("sockets", "cores", "gpus")
+
+
+def clusters_of(settings: Sections) -> Clusters:
+    """Read the descriptions that the settings name. Raises :class:`InputError` for a wrong one."""
+    return read_clusters(settings.section(ClustersSettings).files)
 
 
 def read_clusters(files: Iterable[Path]) -> Clusters:

@@ -16,6 +16,7 @@ from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import tree_lines
+from esjobs.render.text.roofline import roofline_headline, roofline_notes
 from esjobs.schema.scores import SCORE_NAMES
 
 _FORMS = {"B": "bytes", "B/s": "rate", "Hz": "clock", "W": "power"}
@@ -161,6 +162,7 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
         yield ""
         yield f"earlier runs of {visible(story.record['job_name'])}"
         yield from _columns([HEADINGS, *(cells(run) for run in story.runs)])
+    yield from _roofline_lines(story, width)
     if story.plots:
         first = story.plots[0]
         yield ""
@@ -175,6 +177,13 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(["", *(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))]).rstrip()
+
+
+def _roofline_lines(story: JobStory, width: int) -> Iterator[str]:
+    if story.roofline is not None:
+        yield f"roofline: {roofline_headline(story.roofline)}".rstrip(": ")
+        notes = roofline_notes(story.roofline)
+        yield from textwrap.wrap(notes, max(40, width), initial_indent="  ", subsequent_indent="  ")
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Iterator[str]:

@@ -64,6 +64,7 @@ def test_the_descriptions_of_real_clusters(shared_data: Path) -> None:
     assert fritz is not None
     assert (fritz.sockets, fritz.cores, fritz.smt, fritz.gpus) == (2, 72, False, 0)
     assert (fritz.peak_flops_s, fritz.peak_mem_bw_b_s, fritz.memory_b) == (9.216e12, 3.5e11, 2.56e11)
+    assert fritz.peak_scalar_flops_s == 4.32e11
     skylake = clusters.described("emmy", "skylake")
     assert skylake is not None
     assert (skylake.cpu_model, skylake.cores, skylake.peak_mem_bw_b_s) == ("Intel Xeon E3-1240 v5", 4, 6.4e10)
