@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core import fields
+from esjobs.core.arrow import member_of_maps
 from esjobs.issues.rules.expressions import UNKNOWN, Column
 from esjobs.issues.rules.rule import Rules
 from esjobs.issues.rules.vocabulary import JOB_NAMES, metric_of
@@ -23,7 +24,7 @@ CARRIED = (
 )
 """Record fields that issues carry."""
 # Fields of the record that others are worked out of
-_COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster")
+_COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster", "counters")
 # Figures of a footprint that hold however few its samples are
 _OF_SAMPLES = ("n_samples", "n_units", "gap_frac")
 # Samples of a unit that a footprint must rest on to be judged by
@@ -181,13 +182,14 @@ class Facts:
             self._places[metric] = (rows[of_metric], footprints.take(pa.array(of_metric)))
 
     def _figure(self, metric: str, figure: str) -> Floats:
-        values = np.full(self.n, np.nan)
+        """Return a figure of the footprint, else the one that the record has among its counters."""
+        values = member_of_maps(self.jobs.column("counters"), f"{metric}.{figure}")
         if metric in self._places:
             rows, footprints = self._places[metric]
             stored = _floats(footprints.column(figure), np.nan)
             if figure not in _OF_SAMPLES:
                 stored = np.where(self._thin(rows, footprints), np.nan, stored)
-            values[rows] = stored
+            values[rows] = _coalesced(stored, values[rows])
         return values
 
     def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:

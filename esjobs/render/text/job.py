@@ -13,6 +13,7 @@ from esjobs.core.text import visible
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
+from esjobs.issues.rules.vocabulary import kind_of_fact
 from esjobs.pop.text import tree_lines
 from esjobs.schema.scores import SCORE_NAMES
 
@@ -32,12 +33,13 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         if isinstance(value, datetime):
             yield name, f"{value:%Y-%m-%d %H:%M:%S} UTC"
         elif field.type == "map":
-            pairs = list(value)
-            yield (
-                name,
-                f"{len(pairs)} events: {', '.join(visible(str(key)) for key, _ in pairs[:5])}"
-                + (", ..." if len(pairs) > 5 else ""),
-            )
+            figures = {key: number for key, number in value if "." in key and kind_of_fact(key)}
+            events = [visible(str(key)) for key, _ in value if key not in figures]
+            if events:
+                more = ", ..." if len(events) > 5 else ""
+                yield name, f"{len(events)} events: {', '.join(events[:5])}{more}"
+            for key, number in figures.items():
+                yield key, formatted(number, form_of(key.partition(".")[0]))
         elif field.unit in ("B", "J"):
             yield name, formatted(float(value), _FORMS.get(field.unit, "energy"))
         elif field.unit == "s":

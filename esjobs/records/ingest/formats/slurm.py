@@ -31,9 +31,11 @@ import pyarrow.compute as pc
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import column
+from esjobs.core.words import COUNTER_COLUMN
 from esjobs.records.errors.nodes import node_names
 from esjobs.records.errors.primary import batch_error, errors_of
 from esjobs.records.ingest.base import Parsed
+from esjobs.records.ingest.formats import jobstats
 from esjobs.records.ingest.formats import slurm_cells as cells
 from esjobs.records.ingest.formats.naming import Naming
 from esjobs.records.ingest.formats.slurm_lines import (
@@ -46,7 +48,15 @@ from esjobs.records.ingest.formats.slurm_lines import (
     rows_in,
 )
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.layout import Layout, Values, bind, column_of, require, time_between
+from esjobs.records.ingest.reading.layout import (
+    Column,
+    Layout,
+    Values,
+    bind,
+    column_of,
+    require,
+    time_between,
+)
 from esjobs.records.ingest.reading.lines import complete_lines, excerpt
 from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
@@ -55,6 +65,11 @@ from esjobs.records.names.applications import Applications
 
 
 def _derive(applications: Applications, values: dict[str, Values]) -> None:
+    for target, measured in (("cpu_s", values.pop(_CPU, None)), ("max_rss_b", values.pop(_MEMORY, None))):
+        if measured is not None:
+            # both may fall short, of children and other tasks here, of the last moments there
+            recorded = values.setdefault(target, measured)
+            recorded.values = pc.max_element_wise(recorded.values, measured.values)
     time_between(values, "wall_s", "start_time", "end_time")
     time_between(values, "queue_s", "submit_time", "start_time")
     requested, allocated = values.get("requested_gpus"), values.get("gpus")
@@ -71,6 +86,8 @@ def _derive(applications: Applications, values: dict[str, Values]) -> None:
         values["application"] = Values(applications.of_jobs(**named))
 
 
+_CPU, _MEMORY = "measured_cpu_s", "measured_memory_b"
+
 LAYOUT = Layout(
     "slurm",
     (
@@ -84,16 +101,16 @@ LAYOUT = Layout(
         column_of("submit_time", "submit"),
         column_of("start_time", "start"),
         column_of("end_time", "end"),
-        column_of("cores", "alloccpus", "ncpus", "alloctres/cpu"),
+        column_of("cores", "alloccpus", "ncpus", "alloctres/cpu", "admincomment/cpus"),
         column_of("cpu_s", "totalcpu"),
         column_of("wall_s", "elapsedraw", "elapsed"),
         column_of("max_rss_b", "maxrss"),
         column_of("read_b", "tresusageintot/disk"),
         column_of("written_b", "tresusageouttot/disk"),
         column_of("nodes", "allocnodes", "nnodes"),
-        column_of("gpus", "alloctres/gpu"),
+        column_of("gpus", "alloctres/gpu", "admincomment/gpus"),
         column_of("requested_wall_s", "timelimitraw", "timelimit"),
-        column_of("requested_memory_b", "reqtres/mem", "reqmem"),
+        column_of("requested_memory_b", "reqtres/mem", "reqmem", "admincomment/limit_b"),
         column_of("requested_cores", "reqcpus", "reqtres/cpu"),
         column_of("requested_gpus", "reqtres/gpu"),
         column_of("cluster", "cluster"),
@@ -103,6 +120,9 @@ LAYOUT = Layout(
         column_of("job_name", "jobname"),
         column_of("energy_j", "consumedenergyraw"),
         column_of("system_s", "systemcpu"),
+        Column(_CPU, ("admincomment/cpu_s",), "number", lenient=True),
+        Column(_MEMORY, ("admincomment/used_b",), "number", lenient=True),
+        column_of("counters", members=COUNTER_COLUMN),
     ),
     trim=True,
 )
@@ -182,7 +202,8 @@ class SlurmSource(Naming, OfText):
             yield parsed
         last = refusals.last_piece()
         notes = _notes(file.name, account, n_rows + last.rows_in, None if "timezone" in fill else zone_name)
-        yield replace(last, notes=notes)
+        ignored = {f"summaries of jobstats, ignored: {why}": n for why, n in account.summaries.items()}
+        yield replace(last, notes=notes, repaired=ignored)
 
 
 SLURM = SlurmSource()
@@ -233,6 +254,8 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
             account.twice += sum(moments[text][1] for text in texts)
         elif name == "reqmem":
             made[name] = _requested(columns, account)
+        elif name == "admincomment":
+            made |= jobstats.columns(texts, account.summaries)
         else:
             made[name] = _each(texts, _PLAIN.get(name, lambda text: None if text in cells.NOTHING else text))
     for name, part in _PARTS.items():
