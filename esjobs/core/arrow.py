@@ -5,10 +5,7 @@ import contextlib
 import weakref
 from collections.abc import Generator, Iterable
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esjobs.core.fields import JOB_FIELDS, Field, FieldType
 from esjobs.core.tables import Table
@@ -77,9 +74,3 @@ JOB_SCHEMA = schema_of(JOB_FIELDS)
 
 PUT_SCHEMA = pa.schema([*JOB_SCHEMA, *ORIGIN_SCHEMA])
 """Schema of ``put_jobs``: a job and its origin."""
-
-
-def member_of_maps(maps: pa.Array | pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
-    """Return one member of each map as numbers, NaN where a map lacks it."""
-    found = pc.map_lookup(maps, pa.scalar(name), "first")
-    return np.array(found.fill_null(np.nan).to_numpy(zero_copy_only=False), np.float64)

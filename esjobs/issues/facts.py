@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core import fields
-from esjobs.core.arrow import member_of_maps
 from esjobs.issues.rules.expressions import UNKNOWN, Column
 from esjobs.issues.rules.rule import Rules
 from esjobs.issues.rules.vocabulary import JOB_NAMES, metric_of
@@ -183,14 +182,15 @@ class Facts:
 
     def _figure(self, metric: str, figure: str) -> Floats:
         """Return a figure of the footprint, else the one that the record has among its counters."""
-        values = member_of_maps(self.jobs.column("counters"), f"{metric}.{figure}")
+        values = np.full(self.n, np.nan)
         if metric in self._places:
             rows, footprints = self._places[metric]
             stored = _floats(footprints.column(figure), np.nan)
             if figure not in _OF_SAMPLES:
                 stored = np.where(self._thin(rows, footprints), np.nan, stored)
-            values[rows] = _coalesced(stored, values[rows])
-        return values
+            values[rows] = stored
+        recorded = pc.map_lookup(self.jobs.column("counters"), pa.scalar(f"{metric}.{figure}"), "first")
+        return _coalesced(values, _floats(recorded, np.nan))
 
     def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:
         """Return the mask of footprints with too few samples to judge by."""

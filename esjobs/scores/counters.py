@@ -35,12 +35,12 @@ class Counters:
         number = {name: index for index, name in enumerate(WANTED)}
         wanted = np.array([number.get(event_name(key), -1) for key in keys.dictionary.to_pylist()], np.int64)
         codes = wanted[keys.indices.to_numpy()] if len(keys) else np.empty(0, np.int64)
-        # figures of metrics, such as gpu_load.mean, stand among the counters, and are none
+        # figures of metrics (gpu_load.mean) stand among the counters, and are none
         events = np.array(
             [key.partition(".")[0] not in _METRICS for key in keys.dictionary.to_pylist()], np.bool_
         )
-        counted = of_job[inside & events[keys.indices.to_numpy()]] if len(keys) else of_job
-        self.present: Flags = np.bincount(counted, minlength=self._n_jobs) > 0
+        counted = inside & events[keys.indices.to_numpy()]
+        self.present: Flags = np.bincount(of_job[counted], minlength=self._n_jobs) > 0
         codes = np.where(inside, codes, -1)
         order = np.argsort(codes, kind="stable")
         bounds = np.searchsorted(codes[order], np.arange(len(WANTED) + 1))

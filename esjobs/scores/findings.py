@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import member_of_maps
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, In, Present, Query, Sum, SumProduct
 from esjobs.core.window import Window
@@ -211,7 +210,8 @@ def gpu_scores_of(keys: pa.Array, findings: Findings, counters: pa.MapArray) -> 
 
 
 def _gpu_mean(keys: pa.Array, findings: Findings, counters: pa.MapArray, metric: str) -> Floats:
-    mean = member_of_maps(counters, f"{metric}.mean")
+    recorded = pc.map_lookup(counters, pa.scalar(f"{metric}.mean"), "first")
+    mean = np.array(recorded.fill_null(np.nan).to_numpy(zero_copy_only=False), np.float64)
     its_keys, values = findings.gpu[metric]
     job, mine = _shared_rows(its_keys, keys)
     mean[job] = values[mine]

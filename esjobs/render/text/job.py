@@ -33,13 +33,7 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         if isinstance(value, datetime):
             yield name, f"{value:%Y-%m-%d %H:%M:%S} UTC"
         elif field.type == "map":
-            figures = {key: number for key, number in value if "." in key and kind_of_fact(key)}
-            events = [visible(str(key)) for key, _ in value if key not in figures]
-            if events:
-                more = ", ..." if len(events) > 5 else ""
-                yield name, f"{len(events)} events: {', '.join(events[:5])}{more}"
-            for key, number in figures.items():
-                yield key, formatted(number, form_of(key.partition(".")[0]))
+            yield from _counter_lines(name, value)
         elif field.unit in ("B", "J"):
             yield name, formatted(float(value), _FORMS.get(field.unit, "energy"))
         elif field.unit == "s":
@@ -57,6 +51,16 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
     parts = {row["metric"]: row["total"] for row in story.footprints if row["metric"] in _POWERS}
     if "energy_j" not in story.record and None not in parts.values() and parts:
         yield "energy", f"{formatted(sum(parts.values()), 'energy')} ({' + '.join(parts)}, while sampled)"
+
+
+def _counter_lines(name: str, counters: list[tuple[str, float]]) -> Iterator[tuple[str, str]]:
+    """Names of events, and figures of metrics (``gpu_load.mean``) with their values."""
+    figures = {key: number for key, number in counters if "." in key and kind_of_fact(key)}
+    events = [visible(key) for key, _ in counters if key not in figures]
+    if events:
+        yield name, f"{len(events)} events: {', '.join(events[:5])}{', ...' if len(events) > 5 else ''}"
+    for key, number in figures.items():
+        yield key, formatted(number, form_of(key.partition(".")[0]))
 
 
 def form_of(metric: str) -> str:

@@ -6,9 +6,10 @@ Source: ``jobstats.py`` of PrincetonUniversity/jobstats.
 """
 
 import base64
+import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Annotated
 
@@ -26,10 +27,8 @@ FIGURES = (
 )
 """Columns of a summary; those of ``counters`` have the names of rules."""
 
-_MARK, _NOTHING = "JS1:", ("", "Short", "None")
-_GZIP = 16 + zlib.MAX_WBITS
-_NO_LIMIT = 1e15
-_Amount = Annotated[float, msgspec.Meta(ge=0, lt=_NO_LIMIT)]
+_PACKED = re.compile(r"JS1:(?!(?:Short|None)?$)(.*)")
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 _Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
@@ -51,75 +50,62 @@ class _Summary(msgspec.Struct, frozen=True):
 
 def columns(comments: Sequence[str], ignored: Counter[str]) -> dict[str, list[str | None]]:
     """Return :data:`FIGURES` of comments; ``ignored`` counts summaries that cannot be used, by reason."""
-    read: dict[str, Mapping[str, float | None]] = {}
+    read: dict[str, Mapping[str, str]] = {}
     for comment in comments:
         try:
-            read[comment] = figures(comment)
+            read[comment] = read.get(comment) or figures(comment)
         except ValueError as error:
             read[comment] = {}
-            ignored[str(error)] += 1
-    found = [read[comment] for comment in comments]
-    return {name: [_text(each.get(name)) for each in found] for name in FIGURES}
+            ignored[f"summaries of jobstats, ignored: {error}"] += 1
+    return {name: [read[comment].get(name) for comment in comments] for name in FIGURES}
 
 
-def figures(comment: str) -> Mapping[str, float | None]:
+def figures(comment: str) -> Mapping[str, str]:
     """Return what a comment says; nothing for one of others. Raises :class:`ValueError` with the reason.
 
     >>> figures("JS1:Short"), figures("the node was drained")
     ({}, {})
     """
-    if not comment.startswith(_MARK) or comment.removeprefix(_MARK) in _NOTHING:
+    packed = _PACKED.fullmatch(comment)
+    if packed is None:
         return {}
-    summary = _summary(comment.removeprefix(_MARK))
-    nodes = summary.nodes.values()
-    cpus, cpu_s = _of_all(node.cpus for node in nodes), _of_all(node.total_time for node in nodes)
-    if cpus and cpu_s and sum(cpu_s) > sum(cpus) * summary.total_time:
+    summary = _summary(packed[1])
+    in_all = (_of_all(summary, name) for name in ("cpus", "total_time", "used_memory", "total_memory"))
+    cpus, cpu_s, used, limits = in_all
+    if cpus and sum(cpu_s) > sum(cpus) * summary.total_time:
         raise ValueError("CPU time above elapsed time x cores")
-    used = _of_all(node.used_memory for node in nodes)
-    limits = _of_all(node.total_memory for node in nodes)
-    loads = [load for node in nodes for load in node.gpu_utilization.values()]
-    memory = [used_b for node in nodes for used_b in node.gpu_used_memory.values()]
-    values = (
-        summary.gpus,
-        *map(_total, (cpus, cpu_s, used)),
-        # without a limit the kernel says 2^63
-        _total(limits) if max(limits, default=0) < _NO_LIMIT else None,
-        # a mean over some of the GPUs is none of the job
-        fmean(loads) / 100 if loads and len(loads) == summary.gpus else None,
-        max(memory) if memory and len(memory) == summary.gpus else None,
-        max(used, default=None),
-    )
-    return dict(zip(FIGURES, values, strict=True))
+    loads, memory = (_of_gpus(summary, name) for name in ("gpu_utilization", "gpu_used_memory"))
+    load = fmean(loads) / 100 if loads else None
+    largest = (max(values, default=None) for values in (memory, used))
+    values = (summary.gpus, *map(_total, (cpus, cpu_s, used, limits)), load, *largest)
+    return {name: str(value) for name, value in zip(FIGURES, values, strict=True) if value is not None}
 
 
 def _summary(encoded: str) -> _Summary:
-    stream = zlib.decompressobj(_GZIP)
+    stream = zlib.decompressobj(wbits=31)
     try:
         data = stream.decompress(base64.b64decode(encoded, validate=True), LARGEST + 1)
     except (ValueError, zlib.error):
         raise ValueError("damaged") from None
-    if len(data) > LARGEST:
-        raise ValueError("above 1 MiB unpacked")
-    if not stream.eof:
-        raise ValueError("incomplete")
+    if len(data) > LARGEST or not stream.eof:
+        raise ValueError("incomplete, or above 1 MiB unpacked")
     try:
         return msgspec.json.decode(data, type=_Summary)
     except (ValueError, RecursionError):
         raise ValueError("not a summary") from None
 
 
-def _of_all(values: Iterable[float | None]) -> list[float]:
-    """Return the values of nodes; empty if one is missing."""
-    listed = list(values)
-    found = [value for value in listed if value is not None]
-    return found if len(found) == len(listed) else []
+def _of_all(summary: _Summary, name: str) -> list[float]:
+    # one node missing makes no sum of the job
+    values = [getattr(node, name) for node in summary.nodes.values()]
+    return [] if None in values else values
+
+
+def _of_gpus(summary: _Summary, name: str) -> list[float]:
+    values = [value for node in summary.nodes.values() for value in getattr(node, name).values()]
+    return values if len(values) == summary.gpus else []
 
 
 def _total(values: Sequence[float]) -> float | None:
-    if sum(values) >= MAX_NUMBER:
-        raise ValueError("not a summary")
-    return sum(values) if values else None
-
-
-def _text(value: float | None) -> str | None:
-    return None if value is None else str(value)
+    # the kernel's limit of nodes without one is 2^63
+    return sum(values) if values and sum(values) < MAX_NUMBER else None

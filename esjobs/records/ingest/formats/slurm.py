@@ -48,15 +48,7 @@ from esjobs.records.ingest.formats.slurm_lines import (
     rows_in,
 )
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.layout import (
-    Column,
-    Layout,
-    Values,
-    bind,
-    column_of,
-    require,
-    time_between,
-)
+from esjobs.records.ingest.reading.layout import Layout, Values, bind, column_of, require, time_between
 from esjobs.records.ingest.reading.lines import complete_lines, excerpt
 from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
@@ -64,12 +56,15 @@ from esjobs.records.ingest.validate import Block, Context, rows_of
 from esjobs.records.names.applications import Applications
 
 
+def _take_larger(values: dict[str, Values]) -> None:
+    # both may fall short, of children and other tasks here, of the last moments there
+    for name in values.keys() & _MEASURED:
+        recorded = values.setdefault(_MEASURED[name], values[name])
+        recorded.values = pc.max_element_wise(recorded.values, values.pop(name).values)
+
+
 def _derive(applications: Applications, values: dict[str, Values]) -> None:
-    for target, measured in (("cpu_s", values.pop(_CPU, None)), ("max_rss_b", values.pop(_MEMORY, None))):
-        if measured is not None:
-            # both may fall short, of children and other tasks here, of the last moments there
-            recorded = values.setdefault(target, measured)
-            recorded.values = pc.max_element_wise(recorded.values, measured.values)
+    _take_larger(values)
     time_between(values, "wall_s", "start_time", "end_time")
     time_between(values, "queue_s", "submit_time", "start_time")
     requested, allocated = values.get("requested_gpus"), values.get("gpus")
@@ -86,7 +81,7 @@ def _derive(applications: Applications, values: dict[str, Values]) -> None:
         values["application"] = Values(applications.of_jobs(**named))
 
 
-_CPU, _MEMORY = "measured_cpu_s", "measured_memory_b"
+_MEASURED = {"admincomment/cpu_s": "cpu_s", "admincomment/used_b": "max_rss_b"}
 
 LAYOUT = Layout(
     "slurm",
@@ -120,8 +115,7 @@ LAYOUT = Layout(
         column_of("job_name", "jobname"),
         column_of("energy_j", "consumedenergyraw"),
         column_of("system_s", "systemcpu"),
-        Column(_CPU, ("admincomment/cpu_s",), "number", lenient=True),
-        Column(_MEMORY, ("admincomment/used_b",), "number", lenient=True),
+        *(replace(column_of(field, name), target=name, lenient=True) for name, field in _MEASURED.items()),
         column_of("counters", members=COUNTER_COLUMN),
     ),
     trim=True,
@@ -202,8 +196,7 @@ class SlurmSource(Naming, OfText):
             yield parsed
         last = refusals.last_piece()
         notes = _notes(file.name, account, n_rows + last.rows_in, None if "timezone" in fill else zone_name)
-        ignored = {f"summaries of jobstats, ignored: {why}": n for why, n in account.summaries.items()}
-        yield replace(last, notes=notes, repaired=ignored)
+        yield replace(last, notes=notes, repaired=account.ignored)
 
 
 SLURM = SlurmSource()
@@ -232,6 +225,8 @@ def _parsed(
     made = _cells(columns, zone, account)
     if "jobname" in heading.at:
         made["jobname/program"] = [row.program for row in jobs]
+    if "admincomment" in columns:
+        made |= jobstats.columns(columns["admincomment"], account.ignored)
     header = [*dict.fromkeys((*heading.names, *made))]
     binding = bind(layout, header, context.file)
     require(binding, tuple(context.fill), context.file, header)
@@ -254,8 +249,6 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
             account.twice += sum(moments[text][1] for text in texts)
         elif name == "reqmem":
             made[name] = _requested(columns, account)
-        elif name == "admincomment":
-            made |= jobstats.columns(texts, account.summaries)
         else:
             made[name] = _each(texts, _PLAIN.get(name, lambda text: None if text in cells.NOTHING else text))
     for name, part in _PARTS.items():

@@ -72,13 +72,13 @@ class Heading:
 
 @dataclass
 class Account:
-    """Counts for the notes on a file. ``summaries``: those of jobstats that were ignored, by reason."""
+    """Counts for the notes on a file. ``ignored``: what was, by text."""
 
     joined: int = 0
     continued: int = 0
     impossible: int = 0
     twice: int = 0
-    summaries: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
 
 
 def heading_of(line: bytes, requested: object, file: str) -> Heading:
@@ -160,11 +160,13 @@ def rows_in(
             )
             refusals.refuse(RowError("wrong number of columns", "", detail), number, excerpt(raw))
             continue
-        if comment := split[heading.at[_COMMENT]] if _COMMENT in heading.at else "":
-            # people write into it, too: no excerpt of a refused row may keep it
-            raw = raw.replace(comment.encode(), b"", 1)
-        rows.append(Row(number, raw, split))
+        rows.append(Row(number, _without_comment(raw, split, heading), split))
     return rows
+
+
+def _without_comment(raw: bytes, split: Sequence[str], heading: Heading) -> bytes:
+    # people write into it, too: no excerpt of a refused row may keep it
+    return raw.replace(split[heading.at[_COMMENT]].encode(), b"", 1) if _COMMENT in heading.at else raw
 
 
 def _continues(split: Sequence[str], heading: Heading) -> bool:
