@@ -69,8 +69,10 @@ def formats(rng: random.Random, attacked: Attacked) -> None:
     path.write_bytes(damaged(rng, content, [each for _, each in samples.values()]))
     try:
         with esjobs.open("duckdb::memory:") as session:
-            how = {"mapping": "likwid", "fill": LIKWID_FILL} if name == "likwid" else {}
-            books = session.ingest("series" if how else name, path, **how)
+            if name == "likwid":
+                books = session.ingest("series", path, mapping="likwid", fill=LIKWID_FILL)
+            else:
+                books = session.ingest(name, path)
             if books.rows_in is not None:
                 assert books.rows_in >= books.n_dropped
     finally:

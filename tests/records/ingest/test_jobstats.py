@@ -275,3 +275,31 @@ def test_rules_scores_and_the_page_of_a_job_have_the_numbers(session: Session, t
     shown = dict(record_lines(job_story(session.store, "1")))
     assert (shown["gpu_load.mean"], shown["gpu_mem_used_b.max"]) == ("0.0525", "5.37 GB")
     assert "counters" not in shown
+
+
+def test_series_come_before_the_record(session: Session, tmp_path: Path) -> None:
+    said = comment(node(gpu_utilization={"0": 10, "1": 10}))
+    (tmp_path / "sacct.txt").write_text(HEADER + line(1, said) + line(2, said))
+    session.ingest("slurm", tmp_path / "sacct.txt")
+    samples = [
+        f"1,gpu_load,2025-06-01T{n // 60:02d}:{n % 60:02d}:00Z,0.9,g1/0,accelerator" for n in range(120)
+    ]
+    (tmp_path / "load.csv").write_text("\n".join(["job_id,metric,time,value,unit,scope", *samples]) + "\n")
+    session.ingest("series", tmp_path / "load.csv", fill=("source=alpha",))
+    session.issues.detect(DAY)
+    session.scores.compute(DAY)
+    issues = session.tables.issues().rows.to_pylist()
+    assert {row["job_id"] for row in issues if row["detector"] == "low-gpu-load"} == {"2"}
+    scores = {row["job_id"]: row["gpus_used_frac"] for row in session.tables.scores().rows.to_pylist()}
+    assert scores == {"1": pytest.approx(0.9), "2": 0.1}
+
+
+def test_activity_of_gpus_in_the_record_makes_their_scores(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,queue,end_time,wall_s,counter.gpu_sm_active.mean,counter.gpu_mem_active.mean\n"
+        "1,q,2025-06-01T02:00:00Z,7200,0.25,0.4\n"
+    )
+    session.ingest("jobs", tmp_path / "jobs.csv")
+    session.scores.compute(DAY)
+    (row,) = session.tables.scores().rows.to_pylist()
+    assert (row["score_gpu"], row["score_gpumem"], row["gpu_variant"]) == (75, 40, "activity")
