@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "mapping",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Columns and metrics of series; or dcgm, jobstats.",
+    help="Columns and metrics of series; or dcgm, jobstats, likwid.",
 )
 @dry_run_option
 @click.option("--undo", metavar="LOAD", help="Undo this load instead (list: esjobs show loads).")

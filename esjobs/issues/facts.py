@@ -23,7 +23,7 @@ CARRIED = (
 )
 """Record fields that issues carry."""
 # Fields of the record that others are worked out of
-_COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster")
+_COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster", "counters")
 # Figures of a footprint that hold however few its samples are
 _OF_SAMPLES = ("n_samples", "n_units", "gap_frac")
 # Samples of a unit that a footprint must rest on to be judged by
@@ -181,6 +181,7 @@ class Facts:
             self._places[metric] = (rows[of_metric], footprints.take(pa.array(of_metric)))
 
     def _figure(self, metric: str, figure: str) -> Floats:
+        """Return a figure of the footprint, else the one that the record has among its counters."""
         values = np.full(self.n, np.nan)
         if metric in self._places:
             rows, footprints = self._places[metric]
@@ -188,7 +189,8 @@ class Facts:
             if figure not in _OF_SAMPLES:
                 stored = np.where(self._thin(rows, footprints), np.nan, stored)
             values[rows] = stored
-        return values
+        recorded = pc.map_lookup(self.jobs.column("counters"), pa.scalar(f"{metric}.{figure}"), "first")
+        return _coalesced(values, _floats(recorded, np.nan))
 
     def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:
         """Return the mask of footprints with too few samples to judge by."""

@@ -6,22 +6,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.metrics import METRICS
 from esjobs.scores.families import WANTED, event_name
 from esjobs.scores.formulas import Flags, Floats
+
+_METRICS = frozenset(metric.name for metric in METRICS)
 
 
 class Counters:
     """Counts by event, NaN where missing; only events that some score uses.
 
     An event in two spellings counts with the larger value: a second pass of the same measurement, or a part
-    of it.
+    of it. ``present``: jobs with any event.
     """
 
     def __init__(self, column: pa.MapArray) -> None:
         self._n_jobs = len(column)
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         lengths = np.diff(column.offsets.to_numpy())
-        self.present: Flags = valid & (lengths > 0)
         first, last = (column.offsets[0].as_py(), column.offsets[-1].as_py()) if len(column) else (0, 0)
         keys = column.keys.slice(first, last - first).dictionary_encode()
         # items below a null map belong to no job
@@ -33,6 +35,12 @@ class Counters:
         number = {name: index for index, name in enumerate(WANTED)}
         wanted = np.array([number.get(event_name(key), -1) for key in keys.dictionary.to_pylist()], np.int64)
         codes = wanted[keys.indices.to_numpy()] if len(keys) else np.empty(0, np.int64)
+        # figures of metrics (gpu_load.mean) stand among the counters, and are none
+        events = np.array(
+            [key.partition(".")[0] not in _METRICS for key in keys.dictionary.to_pylist()], np.bool_
+        )
+        counted = inside & events[keys.indices.to_numpy()]
+        self.present: Flags = np.bincount(of_job[counted], minlength=self._n_jobs) > 0
         codes = np.where(inside, codes, -1)
         order = np.argsort(codes, kind="stable")
         bounds = np.searchsorted(codes[order], np.arange(len(WANTED) + 1))

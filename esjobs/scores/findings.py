@@ -194,23 +194,24 @@ def communication_of(keys: pa.Array, findings: Findings) -> Floats:
         return np.asarray(np.where(total > 0, 100.0 * lost / total, np.nan), np.float64)
 
 
-def gpu_load_of(keys: pa.Array, findings: Findings) -> Floats:
-    """Return the mean GPU load of jobs, NaN if unknown."""
-    return _gpu_mean(keys, findings, _BUSY_GPUS)
+def gpu_load_of(keys: pa.Array, findings: Findings, counters: pa.MapArray) -> Floats:
+    """Return the mean GPU load of jobs, from series, else the record; NaN if unknown."""
+    return _gpu_mean(keys, findings, counters, _BUSY_GPUS)
 
 
-def gpu_scores_of(keys: pa.Array, findings: Findings) -> dict[str, Floats]:
-    """Return GPU scores of jobs from series; NaN if unknown.
+def gpu_scores_of(keys: pa.Array, findings: Findings, counters: pa.MapArray) -> dict[str, Floats]:
+    """Return GPU scores of jobs from series, else the activity in the record; NaN if unknown.
 
     ``score_gpu``: 100 x (1 - time of multiprocessors with work); ``score_gpumem``: 100 x time that the memory
     moved data.
     """
-    active, memory = (100.0 * _gpu_mean(keys, findings, metric) for metric in _GPU_SCORES.values())
+    active, memory = (100.0 * _gpu_mean(keys, findings, counters, metric) for metric in _GPU_SCORES.values())
     return dict(zip(_GPU_SCORES, (100.0 - active, memory), strict=True))
 
 
-def _gpu_mean(keys: pa.Array, findings: Findings, metric: str) -> Floats:
-    mean = np.full(len(keys), np.nan)
+def _gpu_mean(keys: pa.Array, findings: Findings, counters: pa.MapArray, metric: str) -> Floats:
+    recorded = pc.map_lookup(counters, pa.scalar(f"{metric}.mean"), "first")
+    mean = np.array(recorded.fill_null(np.nan).to_numpy(zero_copy_only=False), np.float64)
     its_keys, values = findings.gpu[metric]
     job, mine = _shared_rows(its_keys, keys)
     mean[job] = values[mine]

@@ -257,7 +257,8 @@ def scored_jobs(
     keys = job_keys(jobs.column("source"), jobs.column("job_id"))
     cpu_from = _complete_cpu_time(recorded, keys, findings, nodes)
     models = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
-    counted = score_counters(jobs.column("counters"), models, nodes.smt, reasons)
+    counters = jobs.column("counters")
+    counted = score_counters(counters, models, nodes.smt, reasons)
     scored: dict[str, Scored] = {
         **counted.scores,
         **scores_of_issues(keys, findings, settings.issues, reasons),
@@ -266,7 +267,7 @@ def scored_jobs(
     by_issues = _exists(scored["score_io"]) | _exists(scored["score_mpi"])
     _prefer(scored, "score_mpi", communication_of(keys, findings))
     gpu_counters = _exists(scored["score_gpu"]) | _exists(scored["score_gpumem"])
-    for name, of_series in gpu_scores_of(keys, findings).items():
+    for name, of_series in gpu_scores_of(keys, findings, counters).items():
         _prefer(scored, name, np.where(gpu_counters, np.nan, of_series))
     values = _values(scored)
     of_hours = hours(recorded, nodes.cores)
@@ -284,7 +285,7 @@ def scored_jobs(
         **of_hours,
         **shares(recorded),
         "time_used_frac": np.where(time_share.codes == NONE, time_share.unclipped, np.nan),
-        "gpus_used_frac": gpu_share(recorded, gpu_load_of(keys, findings)),
+        "gpus_used_frac": gpu_share(recorded, gpu_load_of(keys, findings, counters)),
         "used_memory_b": used_memory(recorded),
         "node_h_from": pc.if_else(
             pa.array(np.isnan(of_hours["node_h"])),

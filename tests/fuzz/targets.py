@@ -34,6 +34,13 @@ PERF = b"""# started on Mon Jun  2 10:00:00 2025
 
  1.25 seconds time elapsed
 """
+LIKWID = b"""# HWThreads,0,1
+# GID,MetricsCount,CpuCount,Total runtime [s],CPI,Power [W]
+1,2,2,1.0,0.5,0.7,100,0
+1,2,2,2.0,0.5,-,101,-
+1,2,2,3.0,0.5,0.6,102,0
+"""
+LIKWID_FILL = ("job_id=1", "unit=n1", "start_time=2025-06-01T10:00:00Z")
 WORDS = (
     *("queue", "site", "efficiency", "cpu_s", "events", "state", "end_time", "user", "task", "nothing"),
     *("=", "!=", "<", "<=", ">", ">=", "~", "(", ")", ",", "and", "or", "not", "in", "is", "null", "between"),
@@ -62,7 +69,10 @@ def formats(rng: random.Random, attacked: Attacked) -> None:
     path.write_bytes(damaged(rng, content, [each for _, each in samples.values()]))
     try:
         with esjobs.open("duckdb::memory:") as session:
-            books = session.ingest(name, path)
+            if name == "likwid":
+                books = session.ingest("series", path, mapping="likwid", fill=LIKWID_FILL)
+            else:
+                books = session.ingest(name, path)
             if books.rows_in is not None:
                 assert books.rows_in >= books.n_dropped
     finally:
@@ -132,4 +142,9 @@ def _samples() -> dict[str, tuple[str, bytes]]:
     found = {
         name: (file, path.read_bytes()[:200_000]) for name, (file, path) in public.items() if path.exists()
     }
-    return {**ours, **found, "series": ("series.csv", SERIES), "perf-stat": ("stat.txt", PERF)}
+    own = {
+        "series": ("series.csv", SERIES),
+        "perf-stat": ("stat.txt", PERF),
+        "likwid": ("likwid.csv", LIKWID),
+    }
+    return {**ours, **found, **own}

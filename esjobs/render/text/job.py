@@ -15,6 +15,7 @@ from esjobs.issues.earlier_runs import HEADINGS, cells
 from esjobs.issues.one_job import JobStory, Row
 from esjobs.issues.plots import Floats, Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
+from esjobs.issues.rules.vocabulary import kind_of_fact
 from esjobs.pop.text import tree_lines
 from esjobs.render.text.roofline import roofline_headline, roofline_notes
 from esjobs.schema.scores import SCORE_NAMES
@@ -35,12 +36,7 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         if isinstance(value, datetime):
             yield name, f"{value:%Y-%m-%d %H:%M:%S} UTC"
         elif field.type == "map":
-            pairs = list(value)
-            yield (
-                name,
-                f"{len(pairs)} events: {', '.join(visible(str(key)) for key, _ in pairs[:5])}"
-                + (", ..." if len(pairs) > 5 else ""),
-            )
+            yield from _counter_lines(name, value)
         elif field.unit in ("B", "J"):
             yield name, formatted(float(value), _FORMS.get(field.unit, "energy"))
         elif field.unit == "s":
@@ -58,6 +54,16 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
     parts = {row["metric"]: row["total"] for row in story.footprints if row["metric"] in _POWERS}
     if "energy_j" not in story.record and None not in parts.values() and parts:
         yield "energy", f"{formatted(sum(parts.values()), 'energy')} ({' + '.join(parts)}, while sampled)"
+
+
+def _counter_lines(name: str, counters: list[tuple[str, float]]) -> Iterator[tuple[str, str]]:
+    """Names of events, and figures of metrics (``gpu_load.mean``) with their values."""
+    figures = {key: number for key, number in counters if "." in key and kind_of_fact(key)}
+    events = [visible(key) for key, _ in counters if key not in figures]
+    if events:
+        yield name, f"{len(events)} events: {', '.join(events[:5])}{', ...' if len(events) > 5 else ''}"
+    for key, number in figures.items():
+        yield key, formatted(number, form_of(key.partition(".")[0]))
 
 
 def form_of(metric: str) -> str:

@@ -7,6 +7,7 @@ Columns: job_id, metric, time, value, and where there are scope (job, node, core
 ``node07/3``) and source. Times are seconds since 1970 or ISO 8601, UTC without an offset. Names and units of
 a monitoring system become ours by a map (``--map``, see ``series_map``). Rows may come in any order; the rows
 of a job belong into one file. A job ended with its last sample unless ``--set end_time=TIME`` says more.
+Timelines of LIKWID count from ``--set start_time=TIME`` on ``--set unit=NODE``.
 
 Counters become rates between two samples: the first sample has none, and a counter that falls leaves a gap.
 """
@@ -31,7 +32,7 @@ from esjobs.core.fields import Field
 from esjobs.core.metrics import SCOPES
 from esjobs.core.window import parse_time
 from esjobs.records.ingest.base import MAX_NUMBER, Parsed
-from esjobs.records.ingest.formats import job_files, line_protocol, prometheus
+from esjobs.records.ingest.formats import job_files, likwid, line_protocol, prometheus
 from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.formats.series_map import REQUIRED, MappedMetric, SeriesMap, read_map
 from esjobs.records.ingest.reading.inputs import Input
@@ -51,7 +52,7 @@ _MOMENT = (
 )
 _ZONED = r"(Z|[-+][0-9]{2}:?[0-9]{2})$"
 _PARQUET = b"PAR1"
-_OF_FILE = frozenset({"source", "end_time", "job_id"})
+_OF_FILE = frozenset({"source", "start_time", "end_time", "job_id"})
 _LAST_S = 4_102_444_800.0
 
 
@@ -114,6 +115,9 @@ def _rows(
         text = job_files.text_of(data, file)
         table, unreadable = line_protocol.samples(text, file.name, time, value, per_second)
         ignored = {"lines that are not of the line protocol, ignored": unreadable}
+    elif likwid.MARK.encode() in data[:65536]:
+        fill = {"job_id": job_files.job_id_of(file, fill), **fill}
+        table, ignored = likwid.samples(job_files.text_of(data, file), file.name, fill, series_map)
     else:
         table, ignored = job_files.text_columns(data, file)
     if table.num_rows > MOST_ROWS:

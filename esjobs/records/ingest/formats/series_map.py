@@ -30,7 +30,7 @@ COLUMNS = ("job_id", "metric", "time", "value", "scope", "unit", "source")
 REQUIRED = COLUMNS[:4]
 """Columns without which there is no series."""
 
-SHIPPED = ("dcgm", "jobstats")
+SHIPPED = ("dcgm", "jobstats", "likwid")
 """Names of maps that come with the package."""
 
 _FOLDER = Path(__file__).with_name("maps")

@@ -31,9 +31,11 @@ import pyarrow.compute as pc
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import column
+from esjobs.core.words import COUNTER_COLUMN
 from esjobs.records.errors.nodes import node_names
 from esjobs.records.errors.primary import batch_error, errors_of
 from esjobs.records.ingest.base import Parsed
+from esjobs.records.ingest.formats import jobstats
 from esjobs.records.ingest.formats import slurm_cells as cells
 from esjobs.records.ingest.formats.naming import Naming
 from esjobs.records.ingest.formats.slurm_lines import (
@@ -54,7 +56,15 @@ from esjobs.records.ingest.validate import Block, Context, rows_of
 from esjobs.records.names.applications import Applications
 
 
+def _take_larger(values: dict[str, Values]) -> None:
+    # both may fall short, of children and other tasks here, of the last moments there
+    for name in values.keys() & _MEASURED:
+        recorded = values.setdefault(_MEASURED[name], values[name])
+        recorded.values = pc.max_element_wise(recorded.values, values.pop(name).values)
+
+
 def _derive(applications: Applications, values: dict[str, Values]) -> None:
+    _take_larger(values)
     time_between(values, "wall_s", "start_time", "end_time")
     time_between(values, "queue_s", "submit_time", "start_time")
     requested, allocated = values.get("requested_gpus"), values.get("gpus")
@@ -71,6 +81,8 @@ def _derive(applications: Applications, values: dict[str, Values]) -> None:
         values["application"] = Values(applications.of_jobs(**named))
 
 
+_MEASURED = {"admincomment/cpu_s": "cpu_s", "admincomment/used_b": "max_rss_b"}
+
 LAYOUT = Layout(
     "slurm",
     (
@@ -84,16 +96,16 @@ LAYOUT = Layout(
         column_of("submit_time", "submit"),
         column_of("start_time", "start"),
         column_of("end_time", "end"),
-        column_of("cores", "alloccpus", "ncpus", "alloctres/cpu"),
+        column_of("cores", "alloccpus", "ncpus", "alloctres/cpu", "admincomment/cpus"),
         column_of("cpu_s", "totalcpu"),
         column_of("wall_s", "elapsedraw", "elapsed"),
         column_of("max_rss_b", "maxrss"),
         column_of("read_b", "tresusageintot/disk"),
         column_of("written_b", "tresusageouttot/disk"),
         column_of("nodes", "allocnodes", "nnodes"),
-        column_of("gpus", "alloctres/gpu"),
+        column_of("gpus", "alloctres/gpu", "admincomment/gpus"),
         column_of("requested_wall_s", "timelimitraw", "timelimit"),
-        column_of("requested_memory_b", "reqtres/mem", "reqmem"),
+        column_of("requested_memory_b", "reqtres/mem", "reqmem", "admincomment/limit_b"),
         column_of("requested_cores", "reqcpus", "reqtres/cpu"),
         column_of("requested_gpus", "reqtres/gpu"),
         column_of("cluster", "cluster"),
@@ -103,6 +115,8 @@ LAYOUT = Layout(
         column_of("job_name", "jobname"),
         column_of("energy_j", "consumedenergyraw"),
         column_of("system_s", "systemcpu"),
+        *(replace(column_of(field, name), target=name, lenient=True) for name, field in _MEASURED.items()),
+        column_of("counters", members=COUNTER_COLUMN),
     ),
     trim=True,
 )
@@ -182,7 +196,7 @@ class SlurmSource(Naming, OfText):
             yield parsed
         last = refusals.last_piece()
         notes = _notes(file.name, account, n_rows + last.rows_in, None if "timezone" in fill else zone_name)
-        yield replace(last, notes=notes)
+        yield replace(last, notes=notes, repaired=account.ignored)
 
 
 SLURM = SlurmSource()
@@ -211,6 +225,8 @@ def _parsed(
     made = _cells(columns, zone, account)
     if "jobname" in heading.at:
         made["jobname/program"] = [row.program for row in jobs]
+    if "admincomment" in columns:
+        made |= jobstats.columns(columns["admincomment"], account.ignored)
     header = [*dict.fromkeys((*heading.names, *made))]
     binding = bind(layout, header, context.file)
     require(binding, tuple(context.fill), context.file, header)

@@ -1,8 +1,9 @@
 """The lines of ``sacct``: which columns they have, and steps joined into their jobs."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
@@ -25,6 +26,8 @@ STEP_ALONE = "step without its job"
 
 # Columns of free text, which may hold bars.
 _FREE = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "workdir")
+
+_COMMENT = "admincomment"
 
 # Sites choose how times are written (``SLURM_TIME_FORMAT``).
 _TIME = re.compile(r"[-+:./TZ\d ]*\d[-+:./TZ\d ]*", re.ASCII)
@@ -69,12 +72,13 @@ class Heading:
 
 @dataclass
 class Account:
-    """Counts for the notes on a file."""
+    """Counts for the notes on a file. ``ignored``: what was, by text."""
 
     joined: int = 0
     continued: int = 0
     impossible: int = 0
     twice: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
 
 
 def heading_of(line: bytes, requested: object, file: str) -> Heading:
@@ -156,8 +160,13 @@ def rows_in(
             )
             refusals.refuse(RowError("wrong number of columns", "", detail), number, excerpt(raw))
             continue
-        rows.append(Row(number, raw, split))
+        rows.append(Row(number, _without_comment(raw, split, heading), split))
     return rows
+
+
+def _without_comment(raw: bytes, split: Sequence[str], heading: Heading) -> bytes:
+    # people write into it, too: no excerpt of a refused row may keep it
+    return raw.replace(split[heading.at[_COMMENT]].encode(), b"", 1) if _COMMENT in heading.at else raw
 
 
 def _continues(split: Sequence[str], heading: Heading) -> bool:
