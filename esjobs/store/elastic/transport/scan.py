@@ -188,8 +188,8 @@ class PointInTime:
         """Yield documents as columns, in batches of at most 10 000 rows, in any order.
 
         Large answers are sliced, two requests in flight. ``runs``: clauses of contiguously written documents;
-        long ones are read apart, as many as fill a page: pages without gaps cost a fifth. ``without``:
-        omitted members.
+        long ones are read apart, as many as fill a page: pages without gaps cost a fifth, those with a
+        few gaps a third. ``without``: omitted members.
         """
         reader = Reader(schema)
         with contextlib.closing(self._answers(query, reader, runs, without)) as answers:
