@@ -23,7 +23,7 @@ def peak_labels(roof: Roofline) -> list[str]:
 
 
 def roofline_notes(roof: Roofline) -> str:
-    """Return sentences about peaks, missing parts and doubts."""
+    """Return sentences about peaks, missing parts and what is uncertain."""
     if roof.shared:
         return "No roofline: the job shared its nodes, and memory traffic is of all jobs on a node."
     peaks = ", ".join(filter(None, peak_labels(roof)))
