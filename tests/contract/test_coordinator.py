@@ -201,7 +201,10 @@ def sides(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def clustered_z(ways: list[str], before: pd.DataFrame, after: pd.DataFrame) -> float | None:
-    """From single jobs: the quadratic form of Cameron, Gelbach and Miller with a matrix of who is alike."""
+    """From single jobs: the quadratic form of Cameron, Gelbach and Miller with a matrix of who is alike.
+
+    The scatter of days is the least that the variance is.
+    """
     if not len(before) or not len(after):
         return None
     both = pd.concat([before, after])
@@ -219,6 +222,15 @@ def clustered_z(ways: list[str], before: pd.DataFrame, after: pd.DataFrame) -> f
         alike = code[:, None] == code[None, :]
         forms.append(score @ alike @ score * count / (count - 1) if count > 1 else 0.0)
     variance = max(*forms[:2], forms[0] + forms[1] - forms[2]) if len(ways) == 2 else forms[0]
+    by_day = [side.groupby(side["end_time"].dt.date)[["cpu_s", "core_s"]].sum() for side in (before, after)]
+    if min(map(len, by_day)) >= 4:
+        rests: list[float] = []
+        for side in by_day:
+            of_day = side["cpu_s"] / side["core_s"]
+            weight = side["core_s"] / side["core_s"].sum()
+            rests += [*(np.sqrt(weight) * (of_day - of_day.median()).abs())]
+        cut = np.minimum(rests, 2.5 * 1.4826 * np.median(rests))
+        variance = max(variance, 2 * (cut**2).sum() / (len(cut) - 2))
     effective = min(1.0 / sum(share[code == one].sum() ** 2 for one in set(code)) for code in codes[:2])
     if effective < 5:
         return None

@@ -167,3 +167,25 @@ def test_the_share_of_a_part_that_does_not_change_has_a_z_of_one() -> None:
         terms = Terms(np.zeros(60, np.int64), task, (task,), over, under)
         z.append(change_of_ratio(terms, 1, share=True).z[0])
     assert 0.8 < np.nanstd(z) < 1.2
+
+
+def test_the_scatter_of_days_is_the_least_error_and_an_incident_is_none_of_it() -> None:
+    """Two queues whose days scatter, jobs of which tell tasks apart no better than a day does."""
+    rng = np.random.default_rng(8)
+    z: dict[str, list[float]] = {"usual": [], "three bad days": []}
+    for _ in range(400):
+        level = 0.8 + 0.03 * rng.normal(size=14)
+        for name, drop in (("usual", 0.0), ("three bad days", 0.3)):
+            of_day = level - drop * np.isin(np.arange(14), (9, 10, 11))
+            day, task = np.repeat(np.arange(14), 40), np.arange(14 * 40)
+            under = np.zeros((2, len(task)))
+            under[(day >= 7).astype(int), task] = rng.gamma(4, 1, len(task))
+            over = under * of_day[day]
+            cells = Terms(task * 0, task, (task,), over, under)
+            sums = [[np.bincount(day, side).astype(float) for side in sides] for sides in (over, under)]
+            days = Terms(np.zeros(14, int), np.arange(14), (np.arange(14),), *map(np.stack, sums))
+            z[name].append(change_of_ratio(cells, 1, days=days).z[0])
+            assert abs(z[name][-1]) <= abs(change_of_ratio(cells, 1).z[0]) + 1e-9
+    assert 0.8 < np.std(z["usual"]) < 1.2
+    assert np.mean(np.abs(z["usual"]) > 3) < 0.02
+    assert np.mean(np.array(z["three bad days"]) < -3) > 0.7

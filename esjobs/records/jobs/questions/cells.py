@@ -1,6 +1,6 @@
 """Cells of two windows: what a store gives for the errors of changes, a row a group, task and queue."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from esjobs.records.jobs.questions.formulas import Amount, Floats, Part, Ratio, 
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.store.base import JobStore
 
-_TASK, _QUEUE, _USER = "task_id", "queue", "user"
+_TASK, _QUEUE, _USER, _DAY = "task_id", "queue", "user", "day"
 # Who groups or compares by one of these, or chooses some, asks about them, not about queues like them.
 _QUEUE_FIELDS = frozenset((_QUEUE, "site", "country"))
 
@@ -23,7 +23,7 @@ class Cells:
     """Parts of the jobs of each task and queue in the window, then in that before.
 
     ``row``: number of the group of a cell, in the order of the answer. ``stratum``: kind of work, if its mix
-    is asked for.
+    is asked for. ``days``: the same jobs by day in place of task and queue.
     """
 
     row: Codes
@@ -31,6 +31,7 @@ class Cells:
     clusters: tuple[Codes, ...]
     sides: Sequence[Groups]
     stratum: Codes | None = None
+    days: "Cells | None" = None
 
     def change(self, metric: QueryMetric, group_of_row: Codes, number: int) -> Change | None:
         """Return the change of a metric in groups of rows; None for metrics without errors.
@@ -40,15 +41,19 @@ class Cells:
         terms = _terms(metric)
         if not terms:
             return None
+        cells = self._terms(terms, group_of_row)
+        if len(terms) == 1:
+            return change_of_sum(cells, number)
+        days = None if self.days is None else self.days._terms(terms, group_of_row)
+        return change_of_ratio(cells, number, counted=all(map(is_count, terms)), days=days)
+
+    def _terms(self, terms: Sequence[Part], group_of_row: Codes) -> Terms:
         group = group_of_row[self.row]
         inside = group >= 0
         over, under = (self._sums(part, inside) for part in (terms[0], terms[-1]))
         stratum = None if self.stratum is None else self.stratum[inside]
         clusters = tuple(codes[inside] for codes in self.clusters)
-        cells = Terms(group[inside], self.cell[inside], clusters, over, under, stratum)
-        if len(terms) == 1:
-            return change_of_sum(cells, number)
-        return change_of_ratio(cells, number, counted=all(map(is_count, terms)))
+        return Terms(group[inside], self.cell[inside], clusters, over, under, stratum)
 
     def share_change(self, metric: QueryMetric, of: Codes) -> Change | None:
         """Return the change of each row's share of the sum of rows with the same ``of``; None without error.
@@ -94,9 +99,11 @@ def read_cells(
     ``strata``: fields that tell kinds of work apart.
 
     None where no metric has an error. Where no job names a task, users take the place of tasks. Cost: one
-    query per window, with a row for each group, task and queue that has jobs.
+    query per window, with a row for each group, task and queue that has jobs; one more by day for ratios of
+    two windows.
     """
-    parts = list(dict.fromkeys(part for metric in metrics for part in _terms(metric)))
+    formulas = [_terms(metric) for metric in metrics]
+    parts = list(dict.fromkeys(part for terms in formulas for part in terms))
     if not parts:
         return None
     keys = {dimension.key for dimension in by}
@@ -108,16 +115,37 @@ def read_cells(
         similar[0] = _USER
         found = _read(store, by, parts, both, _USER, strata)
     index = {row: number for number, row in enumerate(_tuples(rows, by))}
-    row = np.array([index[values] for values in _tuples(found[0], by)], np.int64)
+    row = _rows_of(found[0], by, index)
+    ratios = [part for terms in formulas if len(terms) == 2 for part in terms]
+    other_days = both[0].window != both[1].window
+    days = _by_day(store, by, ratios, both, index) if ratios and other_days else None
     codes = {name: _codes(found[0].keys[_named(name)]) for name in (similar[0], _QUEUE)}
     own, queue = codes.values()
     clusters = tuple(codes[name] for name in similar if name not in keys and name not in chosen)
     cell = own * (queue.max(initial=0) + 1) + queue
     if not strata:
-        return Cells(row, cell, clusters, found)
+        return Cells(row, cell, clusters, found, days=days)
     kinds = zip(*(found[0].keys[_named(one.key)] for one in strata), strict=True)
     stratum = _codes(list(kinds))
-    return Cells(row, cell * (stratum.max(initial=0) + 1) + stratum, clusters, found, stratum)
+    return Cells(row, cell * (stratum.max(initial=0) + 1) + stratum, clusters, found, stratum, days)
+
+
+def _by_day(
+    store: JobStore,
+    by: Sequence[Dimension],
+    parts: Sequence[Part],
+    both: Sequence[Jobs],
+    index: Mapping[tuple[object, ...], int],
+) -> Cells:
+    day = Dimension(_named(_DAY), _DAY)
+    now, before = (groups(store, [*by, day], parts, jobs) for jobs in both)
+    found = aligned(now, before)
+    codes = _codes(found[0].keys[day.name])
+    return Cells(_rows_of(found[0], by, index), codes, (codes,), found)
+
+
+def _rows_of(cells: Groups, by: Sequence[Dimension], index: Mapping[tuple[object, ...], int]) -> Codes:
+    return np.array([index[values] for values in _tuples(cells, by)], np.int64)
 
 
 def _read(

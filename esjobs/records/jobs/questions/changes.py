@@ -7,10 +7,12 @@ a cell (task x queue) has the score u = (y_b - R_b x_b) / X_b - (y_a - R_a x_a) 
     V = V_task + V_queue - V_pair,    V_c = G / (G - 1) sum over clusters of (sum of u)^2
 
 at least V_task and V_queue (A. C. Cameron, J. B. Gelbach, D. L. Miller, J. Bus. Econ. Stat. 29 (2011) 238).
-Clusters run across both windows: what a queue does to both cancels. D / sqrt(V) is taken for Student's t with
-G_eff - 1 degrees of freedom, G_eff = (sum p)^2 / sum p^2 of the clusters' shares p (a simple form of A. V.
-Carter, K. T. Schnepel, D. G. Steigerwald, Rev. Econ. Stat. 99 (2017) 698), and z is the normal value of the
-same probability. A sum has the scores y_b - y_a.
+Clusters run across both windows: what a queue does to both cancels. Days have levels that all jobs share: V
+of a ratio is at least 2 / (n - 2) sum of r^2 over the n days of both windows, r = sqrt(share of the day)
+(ratio of the day - median of its window), cut at 2.5 x 1.48 MAD: three bad days are a change and no scatter.
+D / sqrt(V) is taken for Student's t with G_eff - 1 degrees of freedom, G_eff = (sum p)^2 / sum p^2 of the
+clusters' shares p (a simple form of A. V. Carter, K. T. Schnepel, D. G. Steigerwald, Rev. Econ. Stat. 99
+(2017) 698), and z is the normal value of the same probability. A sum has the scores y_b - y_a.
 
 D is also taken apart (E. M. Kitagawa, J. Am. Stat. Assoc. 50 (1955) 1168): cells of both windows with mean
 shares w and ratios r give within = sum w (r_b - r_a) and mix = sum r (w_b - w_a); the rest comes from
@@ -30,6 +32,10 @@ LEAST_CLUSTERS = 5.0
 LEAST_WITHIN = 10.0
 """The same of the part within cells, which hangs on fewer of them."""
 _ROUNDING = 1e-12
+# Days of a window that have a scatter
+_LEAST_DAYS = 4
+# Standard deviations at which rests are cut, in median absolute deviations
+_LARGEST_REST = 2.5 * 1.4826
 
 Codes = npt.NDArray[np.int64]
 
@@ -64,12 +70,14 @@ class Change:
     mix_z: Floats | None = None
 
 
-def change_of_ratio(cells: Terms, number: int, *, counted: bool = False, share: bool = False) -> Change:
+def change_of_ratio(
+    cells: Terms, number: int, *, counted: bool = False, share: bool = False, days: Terms | None = None
+) -> Change:
     """Return the change of a ratio of sums in each of ``number`` groups, and its parts.
 
     ``counted``: jobs over jobs, such as failed ones. Where a window has none of them its cells do not
     scatter: the error is at least that of two shares of independent jobs. ``share``: the upper sums are parts
-    of the lower ones, and their clusters count.
+    of the lower ones, and their clusters count. ``days``: the same sums by day.
     """
     cells = _merged(cells)
     group = cells.group
@@ -79,7 +87,9 @@ def change_of_ratio(cells: Terms, number: int, *, counted: bool = False, share: 
         parts = cells.under / total_under[:, group]
         scores = cells.over / total_under[:, group] - ratio[:, group] * parts
         pooled = total_over.sum(axis=0) / total_under.sum(axis=0)
-        least = pooled * (1.0 - pooled) * (1.0 / total_under).sum(axis=0) if counted else 0.0
+        least = pooled * (1.0 - pooled) * (1.0 / total_under).sum(axis=0) if counted else np.zeros(number)
+    if days is not None:
+        least = np.maximum(least, _of_days(days, number))
     change, size = ratio[1] - ratio[0], np.abs(ratio).max(axis=0)
     shares = parts.sum(axis=0) / 2
     if share:
@@ -95,6 +105,34 @@ def change_of_ratio(cells: Terms, number: int, *, counted: bool = False, share: 
     with np.errstate(invalid="ignore"):
         turnover = change - np.nan_to_num(within) - np.nan_to_num(mix)
     return Change(np.where(few, np.nan, z), within, within_z, mix, turnover, few, mix_z)
+
+
+def _of_days(days: Terms, number: int) -> Floats:
+    """Return the variance of a change by the scatter of days; 0 with fewer than four in a window."""
+    rests, groups, n_days = [], [], []
+    for over, under in zip(days.over, days.under, strict=True):
+        some = under > 0
+        group, ratio = days.group[some], over[some] / under[some]
+        share = under[some] / _summed(under, days.group, number)[group]
+        rests.append(np.sqrt(share) * np.abs(ratio - _medians(ratio, group, number)[group]))
+        groups.append(group)
+        n_days.append(np.bincount(group, minlength=number))
+    rest, of = np.concatenate(rests), np.concatenate(groups)
+    most = _LARGEST_REST * _medians(rest, of, number)
+    squares = _summed(np.minimum(rest, most[of]) ** 2, of, number)
+    n, enough = np.sum(n_days, axis=0), np.min(n_days, axis=0) >= _LEAST_DAYS
+    return np.where(enough, 2.0 * squares / np.maximum(n - 2, 1), 0.0)
+
+
+def _medians(values: Floats, group: Codes, number: int) -> Floats:
+    """Return the median of each group, NaN without values."""
+    ordered = values[np.lexsort((values, group))]
+    count = np.bincount(group, minlength=number)
+    begin, some = np.cumsum(count) - count, count > 0
+    found = np.full(number, np.nan)
+    middle = (ordered[(begin + by)[some]] for by in ((count - 1) // 2, count // 2))
+    found[some] = np.mean([*middle], axis=0)
+    return found
 
 
 def change_of_sum(cells: Terms, number: int) -> Change:
