@@ -1,6 +1,8 @@
 """A person's name leaves the journal of pages, while others append to it."""
 
+import errno
 import json
+import os
 import threading
 from functools import partial
 from pathlib import Path
@@ -11,7 +13,7 @@ from click.testing import CliRunner
 
 import esjobs
 from esjobs.cli.main import main
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import InputError
 from esjobs.flags.answering.journal import Journal
 from esjobs.flags.answering.night import enter
 from esjobs.schema.flags import FLAG_NOTES
@@ -89,11 +91,16 @@ def test_entries_that_arrive_meanwhile_stay(tmp_path: Path) -> None:
     assert len(journal.read()) == 81
 
 
-def test_a_rewriting_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_a_rewriting_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(tmp_path / "entered.jsonl")
     journal.append(entry(0, "annabelle"))
     before = journal.path.read_bytes()
-    (tmp_path / "entered.jsonl.new").mkdir()
-    with pytest.raises(StoreError):
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError):
         journal.rewrite(lambda _: [])
     assert journal.path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [journal.path.name]

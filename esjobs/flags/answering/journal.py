@@ -16,6 +16,7 @@ from typing import Any
 
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.identity import content_id
+from esjobs.store.files.destination import writing
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class Journal:
     def rewrite(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Replace all entries at once by those that a function makes of them; incomplete lines go.
 
-        Raises :class:`StoreError` if the file cannot be written; then it stays as it was.
+        Raises :class:`InputError` if the file cannot be written; then it stays as it was.
         """
         if not self.path.exists():
             return
@@ -74,13 +75,8 @@ class Journal:
             changed = change(entries)
             if changed == entries:
                 return
-            new = self.path.with_name(f"{self.path.name}.new")
-            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                self._write(handle, b"".join(map(_line, changed)))
-            finally:
-                os.close(handle)
-            new.replace(self.path)
+            with writing(self.path) as stream:
+                stream.writelines(map(_line, changed))
 
     def size(self) -> int:
         """Return the bytes of the file, which grow with every entry."""
