@@ -1,5 +1,6 @@
 """Exports of a session: ``s.export``."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,5 +54,5 @@ class Export(Facade):
 
         cluster = self._context.settings.section(ClusterSettings)
         jobs = jobs_of(cluster.jobs_index, cluster.field_map)
-        described = clusters_of(self._context.settings)
-        return write_pages(self._context.store, out, jobs, job_pages, self._context.clock(), described)
+        clusters = partial(clusters_of, self._context.settings)
+        return write_pages(self._context.store, out, jobs, job_pages, self._context.clock(), clusters)

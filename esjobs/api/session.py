@@ -311,7 +311,7 @@ class Session:
         from esjobs.scores.score import score_of_job
 
         settings = self._context.settings
-        found = job_story(self.store, job_id, source).with_roofline(self.store, clusters_of(settings))
+        found = job_story(self.store, job_id, source, clusters=partial(clusters_of, settings))
         # ordinary jobs of large days have no row
         scores = found.scores or score_of_job(self.store, found.source, found.job_id, settings)
         runs = earlier_runs(self.store, found)

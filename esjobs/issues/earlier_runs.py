@@ -5,7 +5,7 @@ from typing import Any
 from esjobs.core.query import Filter, In
 from esjobs.core.text import visible
 from esjobs.core.window import Window
-from esjobs.issues.one_job import EarlierRun, Identity, JobStory
+from esjobs.issues.one_job import EarlierRun, JobStory
 from esjobs.issues.rules.hints import formatted
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.resolution import select
@@ -33,7 +33,7 @@ def earlier_runs(store: JobStore, story: JobStory) -> tuple[EarlierRun, ...]:
     before = Window(span.first, end)
     rows = select(store, _COLUMNS, before, where=where, order="-end_time", limit=MOST).read_all().to_pylist()
     found = _rules(store, [row["job_id"] for row in rows], story.source)
-    return tuple(EarlierRun(row, tuple(found.get((row["source"], row["job_id"]), ()))) for row in rows)
+    return tuple(EarlierRun(row, tuple(found.get(row["job_id"], ()))) for row in rows)
 
 
 def cells(run: EarlierRun) -> list[str]:
@@ -54,12 +54,12 @@ def _text(value: Any, form: str) -> str:
     return "–" if value is None else formatted(value, form)
 
 
-def _rules(store: JobStore, jobs: list[str], source: str) -> dict[Identity, dict[str, None]]:
+def _rules(store: JobStore, jobs: list[str], source: str) -> dict[str, dict[str, None]]:
     if not jobs:
         return {}
     where = (In("source", (source,)), In("job_id", tuple(jobs)), In("severity", SEVERITIES[1:]))
-    rows = read_table(store, ISSUES, where, ["source", "job_id", "detector", "severity_rank"]).to_pylist()
-    found: dict[Identity, dict[str, None]] = {}
+    rows = read_table(store, ISSUES, where, ["job_id", "detector", "severity_rank"]).to_pylist()
+    found: dict[str, dict[str, None]] = {}
     for row in sorted(rows, key=lambda each: (-each["severity_rank"], each["detector"])):
-        found.setdefault((row["source"], row["job_id"]), {})[row["detector"]] = None
+        found.setdefault(row["job_id"], {})[row["detector"]] = None
     return found

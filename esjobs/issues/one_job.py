@@ -1,8 +1,8 @@
 """Reports on jobs: record, scores, tags, issues with evidence, footprint and series."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core import fields
@@ -25,6 +25,8 @@ from esjobs.store.base import JobStore
 Identity = tuple[str, str]
 """Source and job_id."""
 Row = Mapping[str, Any]
+DescribedClusters = Callable[[], Clusters]
+"""Reads the descriptions of clusters."""
 _Rows = Mapping[Identity, list[Row]]
 
 # jobs that are asked for together
@@ -65,21 +67,20 @@ class JobStory:
     runs: tuple[EarlierRun, ...] = ()
     roofline: Roofline | None = None
 
-    def with_roofline(self, store: JobStore, clusters: Clusters) -> "JobStory":
-        """Return the report with its roofline, if it has the counters; cost: two queries."""
-        if not any(plot.metric == TRAFFIC for plot in self.plots):
-            return self
-        where = [In("source", (self.source,)), In("job_id", (self.job_id,))]
-        block = next(blocks(store, None, COUNTERS, where=where))
-        return replace(self, roofline=roofline(block, 0, self.record, clusters))
-
     def seen_in(self, metric: str) -> tuple[Row, ...]:
         """Return issues whose evidence is an interval of a metric."""
         return tuple(row for row in self.issues if row["metric"] == metric and row["begin"] is not None)
 
 
-def job_story(store: JobStore, job_id: str, source: str | None = None, *, points: int = 240) -> JobStory:
-    """Return the report on a job. ``points``: values per plot, at most.
+def job_story(
+    store: JobStore,
+    job_id: str,
+    source: str | None = None,
+    *,
+    points: int = 240,
+    clusters: DescribedClusters | None = None,
+) -> JobStory:
+    """Return the report on a job. ``points``, ``clusters``: as in :func:`job_stories`.
 
     Raises :class:`NoResultError` if nothing is stored, :class:`UsageError` if several sources have the id.
     """
@@ -96,19 +97,28 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
         raise UsageError(
             f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
         )
-    return next(job_stories(store, [(sources[0], job_id)], points=points))
+    return next(job_stories(store, [(sources[0], job_id)], points=points, clusters=clusters))
 
 
-def job_stories(store: JobStore, jobs: Sequence[Identity], *, points: int = 240) -> Iterator[JobStory]:
+def job_stories(
+    store: JobStore,
+    jobs: Sequence[Identity],
+    *,
+    points: int = 240,
+    clusters: DescribedClusters | None = None,
+) -> Iterator[JobStory]:
     """Yield the reports on jobs, in order; jobs without stored data are skipped.
 
-    Cost: nine queries per 200 jobs.
+    ``points``: values per plot, at most. ``clusters``: reads the peaks of nodes, called if rooflines can be
+    drawn; None: no rooflines. Cost: nine queries per 200 jobs, two more for rooflines.
     """
     for start in range(0, len(jobs), _PER_QUERY):
-        yield from _stories(store, jobs[start : start + _PER_QUERY], points)
+        yield from _stories(store, jobs[start : start + _PER_QUERY], points, clusters)
 
 
-def _stories(store: JobStore, jobs: Sequence[Identity], points: int) -> Iterator[JobStory]:
+def _stories(
+    store: JobStore, jobs: Sequence[Identity], points: int, clusters: DescribedClusters | None
+) -> Iterator[JobStory]:
     where = [
         In("job_id", tuple(dict.fromkeys(job for _, job in jobs))),
         In("source", tuple(dict.fromkeys(source for source, _ in jobs))),
@@ -120,12 +130,14 @@ def _stories(store: JobStore, jobs: Sequence[Identity], points: int) -> Iterator
     pop = _of_table(store, POP, [*where, In("level", ("application",))])
     series = _of_table(store, SERIES, where, ["source", "job_id", "metric"])
     drawn = _drawn(store, where, series, issues, points)
+    present = {job: _without_nulls(records[job]) for job in jobs}
+    roofs = {} if clusters is None else _rooflines(store, where, series, present, clusters)
     for job in jobs:
         if records[job] or series[job]:
             own = scores[job][0] if scores[job] else None
             yield JobStory(
                 *job,
-                {name: value for row in records[job][:1] for name, value in row.items() if value is not None},
+                present[job],
                 own,
                 tuple(_worst_first(issues[job])),
                 tuple(measures[job]),
@@ -133,7 +145,12 @@ def _stories(store: JobStore, jobs: Sequence[Identity], points: int) -> Iterator
                 tuple(drawn[job]),
                 tuple(pop[job]),
                 predicted=() if own is None else _missing_only(predictions[job], own),
+                roofline=roofs.get(job),
             )
+
+
+def _without_nulls(records: Sequence[Row]) -> Row:
+    return {name: value for row in records[:1] for name, value in row.items() if value is not None}
 
 
 def _missing_only(predictions: Sequence[Row], scores: Row) -> tuple[Row, ...]:
@@ -176,3 +193,22 @@ def _drawn(
             units = [(metric, unit) for metric, unit in shown if metric and unit]
             found[job] += plots(block, number, units, points)
     return found
+
+
+def _rooflines(
+    store: JobStore,
+    where: Sequence[Filter],
+    series: _Rows,
+    records: Mapping[Identity, Row],
+    clusters: DescribedClusters,
+) -> Mapping[Identity, Roofline | None]:
+    if not any(row["metric"] == TRAFFIC for rows in series.values() for row in rows):
+        return {}
+    described = clusters()
+    # apart from other metrics, whose samples may have other distances
+    return {
+        job: roofline(block, number, records.get(job, {}), described)
+        for block in blocks(store, None, COUNTERS, where=where, most=_VALUES)
+        for number, row in enumerate(block.jobs.select(["source", "job_id"]).to_pylist())
+        for job in [(row["source"], row["job_id"])]
+    }

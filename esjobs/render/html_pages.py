@@ -15,6 +15,7 @@ from esjobs.core.numbers import day_range
 from esjobs.core.version import __version__
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
+from esjobs.issues.one_job import DescribedClusters
 from esjobs.publish.latest import latest_run
 from esjobs.publish.stored import StoredRun
 from esjobs.records.clusters.description import Clusters
@@ -36,20 +37,20 @@ def write_pages(
     jobs: JobsIndex = OWN,
     most_jobs: int = USUAL_JOBS,
     now: datetime | None = None,
-    clusters: Clusters | None = None,
+    clusters: DescribedClusters = Clusters,
 ) -> Path:
     """Write the pages of a store into a folder, in place of those of before; the page to open.
 
     ``jobs``: where the jobs are and what is known of them; what is asked of the jobs themselves is about the
     window of the latest run. ``most_jobs``: so many jobs have a page of their own. ``now``: the time of
-    writing, at which the age of the run is told. ``clusters``: with peaks of nodes, for rooflines. Files that
-    are not of pages stay as they are. Without a run the pages say so.
+    writing, at which the age of the run is told. ``clusters``: reads the peaks of nodes, for rooflines. Files
+    that are not of pages stay as they are. Without a run the pages say so.
     Raises :class:`InputError` when the folder cannot be written, or has a file of somebody else under a name
     of ours.
     """
     of_jobs = job_pages(store, most_jobs)
     site = pages_of(store, jobs, of_jobs, now)
-    pages = job_files(store, of_jobs, f"{site.folder}/{JOB_STYLE}", MARK, clusters or Clusters())
+    pages = job_files(store, of_jobs, f"{site.folder}/{JOB_STYLE}", MARK, clusters)
     write_folder(out, chain(pages, files_of(site)), site.folder, MARK, below=FOLDER)
     return Path(out) / next(iter(site.pages))
 

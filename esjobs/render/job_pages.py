@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from dashboards.targets.html.job import Around
 from esjobs.core.query import In, Present
-from esjobs.issues.one_job import Identity, job_stories
+from esjobs.issues.one_job import DescribedClusters, Identity, job_stories
 from esjobs.noise.budget import cost_sentences
-from esjobs.records.clusters.description import Clusters
 from esjobs.render.job_page import job_html
 from esjobs.schema.issues import ISSUES, SEVERITIES
 from esjobs.schema.scores import OWN_ROW, SCORES
@@ -78,13 +77,13 @@ def job_pages(store: JobStore, most: int) -> JobPages:
 
 
 def job_files(
-    store: JobStore, pages: JobPages, style: str, mark: str, clusters: Clusters
+    store: JobStore, pages: JobPages, style: str, mark: str, clusters: DescribedClusters
 ) -> Iterator[tuple[str, str]]:
     """Each page by its name. ``style``: the address of the style sheet, seen from the pages beside them."""
     around = Around(f"../{style}", mark, _WAYS)
     monitoring = cost_sentences(store)
-    for found in job_stories(store, list(pages.files), points=_POINTS):
-        story = replace(found, monitoring=monitoring).with_roofline(store, clusters)
+    for found in job_stories(store, list(pages.files), points=_POINTS, clusters=clusters):
+        story = replace(found, monitoring=monitoring)
         yield pages.files[story.source, story.job_id], job_html(story, around)
 
 

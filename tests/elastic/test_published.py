@@ -19,6 +19,7 @@ from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FACTORS
 from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport import scan
 from tests.contract.jobs import visible
 from tests.elastic import publishing
@@ -231,6 +232,20 @@ def test_an_index_under_another_name_is_not_struck_off(server: Server, index_pre
     store.close()
 
 
+def paths_asked(store: ElasticStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the requests of a store from now on."""
+    asked: list[str] = []
+    cluster = store._open()
+    send = cluster._send
+
+    def noted(method: str, path: str, *more: Any) -> Any:
+        asked.append(path)
+        return send(method, path, *more)
+
+    monkeypatch.setattr(cluster, "_send", noted)
+    return asked
+
+
 @pytest.mark.parametrize("sizes", [[30] * 12, [150, 1, 1, 1, 40, 40, 99, 100, 101], [101] * 7])
 def test_days_share_requests_as_far_as_a_page_goes(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch, sizes: list[int]
@@ -240,14 +255,7 @@ def test_days_share_requests_as_far_as_a_page_goes(
     store = opened(server, index_prefix)
     days = [str(FIRST + timedelta(days=number)) for number in range(len(sizes))]
     store.publish([written(store, BUCKETS, day, size) for day, size in zip(days, sizes, strict=True)])
-    asked: list[str] = []
-    send = store._open()._send
-
-    def noted(method: str, path: str, *more: Any) -> Any:
-        asked.append(path)
-        return send(method, path, *more)
-
-    monkeypatch.setattr(store._open(), "_send", noted)
+    asked = paths_asked(store, monkeypatch)
     rows = pa.Table.from_batches(store.read(BUCKETS, (), ["day"]))
     assert Counter(map(str, rows["day"].to_pylist())) == dict(zip(days, sizes, strict=True))
     n_requests = sum("_search" in path and "point_in_time" not in path for path in asked)
@@ -262,16 +270,10 @@ def test_a_publication_counts_the_rows_of_all_tables_at_once(
     store = opened(server, index_prefix)
     night(store, 0)
     made = [written(store, table, "run9", 2) for table in (FACTORS, COREPOWER, FLAG_NOTES)]
-    asked: list[str] = []
-    send = store._open()._send
-
-    def noted(method: str, path: str, *more: Any) -> Any:
-        asked.append(path.rpartition("/")[2])
-        return send(method, path, *more)
-
-    monkeypatch.setattr(store._open(), "_send", noted)
+    asked = paths_asked(store, monkeypatch)
     store.publish(made)
-    assert (asked.count("_refresh"), asked.count("_search")) == (1, 1)
+    lasts = [path.rpartition("/")[2] for path in asked]
+    assert (lasts.count("_refresh"), lasts.count("_search")) == (1, 1)
     assert [len(visible(store, table)) for table in (COREPOWER, FLAG_NOTES)] == [3, 3]
     lost = [written(store, table, "run10", 2) for table in (FACTORS, COREPOWER)]
     index = Names(store._names.prefix).rows(COREPOWER, "run10")

@@ -1,5 +1,6 @@
 """A job's page as lines of text for a terminal, and the words that both pages share."""
 
+import io
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from esjobs.issues.rules.hints import formatted
 from esjobs.issues.rules.vocabulary import kind_of_fact
 from esjobs.pop.text import tree_lines
 from esjobs.render.text.roofline import roofline_headline, roofline_notes
+from esjobs.render.text.table import write_text_table
 from esjobs.schema.scores import SCORE_NAMES
 
 _FORMS = {"B": "bytes", "B/s": "rate", "Hz": "clock", "W": "power"}
@@ -167,7 +169,7 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
     if story.runs:
         yield ""
         yield f"earlier runs of {visible(story.record['job_name'])}"
-        yield from _columns([HEADINGS, *(cells(run) for run in story.runs)])
+        yield from _table(HEADINGS, [cells(run) for run in story.runs])
     yield from _roofline_lines(story, width)
     if story.plots:
         first = story.plots[0]
@@ -179,10 +181,10 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
         yield f"similar jobs: esjobs similar {shlex.quote(visible(story.job_id))}"
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(["", *(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))]).rstrip()
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    text = io.StringIO()
+    write_text_table(columns, rows, text)
+    yield from (f"  {line}" for line in text.getvalue().splitlines())
 
 
 def _roofline_lines(story: JobStory, width: int) -> Iterator[str]:

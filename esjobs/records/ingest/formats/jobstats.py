@@ -50,14 +50,14 @@ class _Summary(msgspec.Struct, frozen=True):
 
 def columns(comments: Sequence[str], ignored: Counter[str]) -> dict[str, list[str | None]]:
     """Return :data:`FIGURES` of comments; ``ignored`` counts summaries that cannot be used, by reason."""
-    read: dict[str, Mapping[str, str]] = {}
+    rows: list[Mapping[str, str]] = []
     for comment in comments:
         try:
-            read[comment] = read.get(comment) or figures(comment)
+            rows.append(figures(comment))
         except ValueError as error:
-            read[comment] = {}
+            rows.append({})
             ignored[f"summaries of jobstats, ignored: {error}"] += 1
-    return {name: [read[comment].get(name) for comment in comments] for name in FIGURES}
+    return {name: [row.get(name) for row in rows] for name in FIGURES}
 
 
 def figures(comment: str) -> Mapping[str, str]:

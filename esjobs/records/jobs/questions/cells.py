@@ -41,13 +41,13 @@ class Cells:
         terms = _terms(metric)
         if not terms:
             return None
-        cells = self._terms(terms, group_of_row)
+        cells = self._in_groups(terms, group_of_row)
         if len(terms) == 1:
             return change_of_sum(cells, number)
-        days = None if self.days is None else self.days._terms(terms, group_of_row)
+        days = None if self.days is None else self.days._in_groups(terms, group_of_row)
         return change_of_ratio(cells, number, counted=all(map(is_count, terms)), days=days)
 
-    def _terms(self, terms: Sequence[Part], group_of_row: Codes) -> Terms:
+    def _in_groups(self, terms: Sequence[Part], group_of_row: Codes) -> Terms:
         group = group_of_row[self.row]
         inside = group >= 0
         over, under = (self._sums(part, inside) for part in (terms[0], terms[-1]))
@@ -116,12 +116,13 @@ def read_cells(
         found = _read(store, by, parts, both, _USER, strata)
     index = {row: number for number, row in enumerate(_tuples(rows, by))}
     row = _rows_of(found[0], by, index)
-    ratios = [part for terms in formulas if len(terms) == 2 for part in terms]
-    other_days = both[0].window != both[1].window
-    days = _by_day(store, by, ratios, both, index) if ratios and other_days else None
     codes = {name: _codes(found[0].keys[_named(name)]) for name in (similar[0], _QUEUE)}
     own, queue = codes.values()
     clusters = tuple(codes[name] for name in similar if name not in keys and name not in chosen)
+    ratios = [part for terms in formulas if len(terms) == 2 for part in terms]
+    other_days = both[0].window != both[1].window
+    # without clusters there is no error
+    days = _by_day(store, by, ratios, both, index) if clusters and ratios and other_days else None
     cell = own * (queue.max(initial=0) + 1) + queue
     if not strata:
         return Cells(row, cell, clusters, found, days=days)
@@ -138,8 +139,7 @@ def _by_day(
     index: Mapping[tuple[object, ...], int],
 ) -> Cells:
     day = Dimension(_named(_DAY), _DAY)
-    now, before = (groups(store, [*by, day], parts, jobs) for jobs in both)
-    found = aligned(now, before)
+    found = aligned(*(groups(store, [*by, day], parts, jobs) for jobs in both))
     codes = _codes(found[0].keys[day.name])
     return Cells(_rows_of(found[0], by, index), codes, (codes,), found)
 
