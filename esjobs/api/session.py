@@ -274,11 +274,16 @@ class Session:
     def _profile(self, level: Level, name: str) -> "Page[Profile]":
         """Profile of a name of a level; as :meth:`site`."""
         from esjobs.render.profile.profile import profile
-        from esjobs.render.profile_page import profile_html
         from esjobs.render.text.profile import page_text
 
         content, clock = profile(self.store, level, name), self._context.clock
-        return Page(content, lambda: profile_html(content, clock()), lambda: page_text(content))
+
+        def html() -> str:
+            from esjobs.render.profile_page import profile_html
+
+            return profile_html(content, clock())
+
+        return Page(content, html, lambda: page_text(content))
 
     def user(self, name: str, *, window: WindowLike = None) -> "Page[Person]":
         """Page of a user: hours, scores, ranking, issues with hints, jobs to look at.
@@ -293,11 +298,16 @@ class Session:
 
     def _person(self, kind: str, name: str, window: WindowLike) -> "Page[Person]":
         from esjobs.render.person import person
-        from esjobs.render.person_page import person_html
         from esjobs.render.text.profile import person_text
 
         content = person(self.store, kind, name, window_of(window, self._context.clock))
-        return Page(content, partial(person_html, content), partial(person_text, content))
+
+        def html() -> str:
+            from esjobs.render.person_page import person_html
+
+            return person_html(content)
+
+        return Page(content, html, partial(person_text, content))
 
     def job(self, job_id: str, *, source: str | None = None) -> "Page[JobStory]":
         """Report on one job: record, scores, issues, time series, roofline, earlier runs of its name.
@@ -307,7 +317,6 @@ class Session:
         from esjobs.issues.earlier_runs import earlier_runs
         from esjobs.issues.one_job import job_story
         from esjobs.records.clusters.reading import clusters_of
-        from esjobs.render.job_page import job_html
         from esjobs.scores.score import score_of_job
 
         settings = self._context.settings
@@ -316,7 +325,13 @@ class Session:
         scores = found.scores or score_of_job(self.store, found.source, found.job_id, settings)
         runs = earlier_runs(self.store, found)
         story = replace(found, scores=scores, monitoring=self.noise.sentences(), runs=runs)
-        return Page(story, partial(job_html, story))
+
+        def html() -> str:
+            from esjobs.render.job_page import job_html
+
+            return job_html(story)
+
+        return Page(story, html)
 
     def report(
         self,

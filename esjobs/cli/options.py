@@ -60,19 +60,18 @@ class Context:
         self.quiet = quiet
         self.own_process = own_process
         self.clock = clock
-
-    def spare_pandas(self) -> None:
-        """Prevent the import of pandas by a command that has the process to itself and makes no frame."""
-        if self.own_process:
-            from esjobs.core.frames import spare_pandas
-
-            spare_pandas()
+        # pandas frames are made; None: not said, then by commands that write, whose sources may be of others
+        self.frames: bool | None = None
 
     @contextmanager
     def session(
         self, *, writes: bool = False, create: bool = False, late: bool = False
     ) -> Iterator["Session"]:
         """Yield a session with a progress bar, read-only unless ``writes``; else as :func:`esjobs.open`."""
+        if self.own_process and not (writes if self.frames is None else self.frames):
+            from esjobs.core.frames import spare_pandas
+
+            spare_pandas()
         from esjobs.cli.terminal import progress_bar
         from esjobs.entry import open as open_session
 
@@ -190,8 +189,7 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
         require_csv(options["form"], spreadsheet=spreadsheet)
         context = click.get_current_context()
         context.meta[_SPREADSHEET] = spreadsheet
-        if format_of(options["form"], options["out"]) != "parquet":
-            context.obj.spare_pandas()
+        context.obj.frames = format_of(options["form"], options["out"]) == "parquet"
         return function(*arguments, **options)
 
     forms = ("table", "csv", "json", "parquet", *also)

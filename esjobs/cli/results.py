@@ -384,7 +384,6 @@ def report(
     """Write a self-contained HTML report: who deviates, by how much, on what evidence."""
     if window is not None and not usage:
         raise UsageError("--window belongs to --usage; a report of speed factors has the window of its --run")
-    obj.spare_pandas()
     with obj.session() as session:
         session.report(out, run=run_id, method=method, usage=(window or True) if usage else False)
     if out != "-" and not obj.quiet:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -246,7 +246,7 @@ def ratio_surprise(
     with np.errstate(divide="ignore", invalid="ignore"):
         low = bad * np.log(observed / mean)
     usable = (expected > 0) & (variance > 0)
-    tail = stats.t.sf(np.where(usable, low, 0.0) / np.where(usable, sd, 1.0), 4 + n / 2)
+    tail = special.stdtr(4 + n / 2, -np.where(usable, low, 0.0) / np.where(usable, sd, 1.0))
     return Surprise(_z(tail), mean, sd)
 
 
@@ -267,7 +267,8 @@ def count_surprise(observed: Floats, expected: Floats, variance: Floats, past: P
     own = ((weight * capped).sum(axis=1) + of_grid * grid) / (weight.sum(axis=1) + of_grid)
     size = np.maximum(own, 0.3 * grid) * 1.15 + 0.03 + variance
     mean = np.maximum(expected * level, 1e-9)
-    tail = stats.nbinom.sf(observed - 1, 1 / size, 1 / (1 + size * mean))
+    grows = size * mean
+    tail = special.betainc(observed, 1 / size, grows / (1 + grows))
     return Surprise(_z(tail), mean, np.sqrt(size + 1 / mean))
 
 
@@ -277,14 +278,14 @@ def _median(values: Floats, default: float) -> float:
 
 
 def _z(tail: Floats) -> Floats:
-    return np.clip(stats.norm.isf(tail), LEAST_SURPRISE, MOST_SURPRISE)
+    return np.clip(-special.ndtri(tail), LEAST_SURPRISE, MOST_SURPRISE)
 
 
 def combined(total: Floats, categories: Floats) -> Floats:
     """Return the surprise of failures from that of their number and of each category (a column each)."""
-    tails = [2 * stats.norm.sf(total)]
+    tails = [2 * special.ndtr(-total)]
     if categories.shape[1]:
-        tails.append(2 * categories.shape[1] * stats.norm.sf(categories).min(axis=1))
+        tails.append(2 * categories.shape[1] * special.ndtr(-categories).min(axis=1))
     return _z(np.minimum(np.minimum.reduce(tails), 1.0))
 
 

@@ -69,8 +69,9 @@ class Today(Facade):
 
         Raises :class:`NoResultError` when nothing of the site is open.
         """
-        from esjobs.today.nights import running_days, update
+        from esjobs.today.nights import update
         from esjobs.today.overview import acknowledge
+        from esjobs.today.so_far import running_days
 
         context = self._context
         report = acknowledge(context.store, site, until=day_of(until), by=by, text=note, now=context.clock())

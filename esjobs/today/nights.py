@@ -25,7 +25,7 @@ from esjobs.store.base import Change, Hide, JobStore
 from esjobs.today.marked import marks_of
 from esjobs.today.onset import with_hour
 from esjobs.today.settings import TodaySettings
-from esjobs.today.so_far import usual_parts
+from esjobs.today.so_far import running_days, usual_parts
 from esjobs.today.states import Incident, Silence
 from esjobs.today.sums import DAYS_BACK, make_sums, of_days, read_sums, sums_of
 from esjobs.today.watching import Watch
@@ -82,12 +82,6 @@ def _judged(store: JobStore) -> set[date]:
     table = store.aggregate(Query(("day",), (Count("n"),), over=TODAY_DAYS)).table
     days = {day for day in table.column("day").to_pylist() if day is not None}
     return days - running_days(store)
-
-
-def running_days(store: JobStore) -> set[date]:
-    """Return the days that were judged before they were over."""
-    rows = read_table(store, TODAY_DAYS, [In("site", (EVERYWHERE,))], ["day", "partial"]).to_pylist()
-    return {row["day"] for row in rows if row["partial"]}
 
 
 def _days(first: date, last: date) -> list[date]:

@@ -15,7 +15,7 @@ from esjobs.records.names.spelling import as_stored
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENTS, LASTING, TODAY_DAYS
 from esjobs.store.base import JobStore
-from esjobs.today.nights import running_days
+from esjobs.today.so_far import running_days
 
 _RANK = {"open": 0, "acknowledged": 1, "maintenance": 2, "closed": 3, "noticed": 4, "withdrawn": 5}
 

@@ -1,6 +1,6 @@
-"""Part of the jobs of a day that usually are there at an hour, for a day that is not over."""
+"""Days that are not over: which were judged, and the part of their jobs that usually is there at an hour."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -8,7 +8,9 @@ from esjobs.core.keys import TimePart
 from esjobs.core.query import Count, In, Query
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
+from esjobs.publish.publication import read_table
 from esjobs.records.names.sites import Sites
+from esjobs.schema.today import EVERYWHERE, TODAY_DAYS
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 
@@ -36,3 +38,9 @@ def usual_parts(store: JobStore, sites: Sites) -> dict[str, float]:
     before, every = sum(jobs.values(), np.zeros(2))
     common = before / max(every, 1.0)
     return {site: float((n[0] + SOFT * common) / (n[1] + SOFT)) for site, n in jobs.items()}
+
+
+def running_days(store: JobStore) -> set[date]:
+    """Return the days that were judged before they were over."""
+    rows = read_table(store, TODAY_DAYS, [In("site", (EVERYWHERE,))], ["day", "partial"]).to_pylist()
+    return {row["day"] for row in rows if row["partial"]}

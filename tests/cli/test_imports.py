@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import esjobs
+
 _HEAVY = {"numpy", "pyarrow", "pydantic", "rich", "pandas", "scipy", "duckdb"}
 _FITS = {"scipy", "iminuit", "numba", "altair", "elasticsearch", "apscheduler"}
 _SCRIPT = """
@@ -55,6 +57,17 @@ def test_who_reads_results_imports_no_fits_and_no_pandas(filled: Path, tmp_path:
     found = imported(*((*store, *each) for each in (("show", "flags"), ("query", "--by", "queue"), report)))
     assert "pyarrow.lib" in found
     assert found & {*_FITS, "pandas.core"} == set()
+
+
+def test_pages_as_text_import_no_fits_no_pandas_and_no_templates(filled: Path) -> None:
+    store = ("--quiet", "--store", f"duckdb:{filled}")
+    with esjobs.open(f"duckdb:{filled}", read_only=True) as session:
+        (job,) = session.sql("SELECT job_id, queue FROM jobs LIMIT 1").rows.to_pylist()
+    found = imported(
+        *((*store, *each) for each in (("job", job["job_id"]), ("site", job["queue"]), ("today",)))
+    )
+    assert "pyarrow.lib" in found
+    assert found & {*_FITS, "pandas.core", "jinja2"} == set()
 
 
 def test_a_command_that_makes_no_frame_imports_no_pandas(filled: Path) -> None:
