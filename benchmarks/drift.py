@@ -310,7 +310,7 @@ def _page(seeds: list[int], grids: Mapping[str, list[Measured]], toys: Mapping[s
             "",
             "False alarms per 1000 site-nights, every night from the 13th on asking all names again:",
             "",
-            *_head("input", "site-nights", *_by_threshold("told first"), *_by_threshold("status_shown")),
+            *_head("input", "site-nights", *_by_threshold("told first"), *_by_threshold("standing")),
             *(
                 _line(label, f"{total.n_nights:,}", *total.cells)
                 for label, made in alarms.items()

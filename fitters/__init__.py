@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fitters.change.alignment import align_days
     from fitters.change.noise import fading, shared
-    from fitters.change.steps import Series, Step, find_steps
+    from fitters.change.steps import Series, Slope, Step, find_slope, find_steps
     from fitters.change.student import student_width
     from fitters.checks.levels import TimeCheck, time_check
     from fitters.checks.power import PowerCheck, power_check
@@ -76,6 +76,7 @@ __all__ = [
     "Ranking",
     "Series",
     "SettingError",
+    "Slope",
     "Step",
     "StructureCheck",
     "TimeCheck",
@@ -96,6 +97,7 @@ __all__ = [
     "fading",
     "find_bridges",
     "find_mixtures",
+    "find_slope",
     "find_steps",
     "fit_effects",
     "fit_line",
@@ -123,7 +125,7 @@ __all__ = [
 _MODULES = {
     "change.alignment": "align_days",
     "change.noise": "fading shared",
-    "change.steps": "Series Step find_steps",
+    "change.steps": "Series Slope Step find_slope find_steps",
     "change.student": "student_width",
     "checks.levels": "TimeCheck time_check",
     "checks.power": "PowerCheck power_check",

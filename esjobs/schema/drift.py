@@ -52,11 +52,12 @@ DRIFTS = Table(
         LEVEL,
         TYPE,
         column("name", "keyword", "queue, site or CPU model"),
-        column("day", "day", "first day at the new level", "UTC"),
+        column("day", "day", "first day at the new level, or of the slope", "UTC"),
         column("day_low", "day", "first day of its 90 % interval", "UTC"),
         column("day_high", "day", "last day of its 90 % interval", "UTC"),
-        column("change", "number", "k after over k before, minus 1"),
+        column("change", "number", "k after over k before, minus 1; of a slope: until now"),
         column("change_err", "number", "its standard error"),
+        column("per_week", "number", "change a week while a slope goes on; null: a step"),
         column("significance", "number", "change in ln over its error"),
         column(
             "cause",
@@ -82,11 +83,11 @@ DRIFTS = Table(
     ),
     time="window_end",
     made_by="drift",
-    shown=columns("level name day day_low day_high change change_err significance cause sentence"),
+    shown=columns("level name day day_low day_high change change_err per_week significance cause sentence"),
     order=columns("level -day name"),
 )
 
-DRIFT_VERSION = "4"
+DRIFT_VERSION = "5"
 """Raised when a change of method changes numbers; part of every run id."""
 
 

@@ -1,4 +1,4 @@
-"""Steps in a series of daily values with errors: day, size, significance.
+"""Steps and slopes in a series of daily values with errors: day, size, significance.
 
 Generalised least squares with the covariance of the days: for a step before each day its size and error
 follow from one projection, and the day of the largest |size / error| is the candidate (the likelihood ratio
@@ -6,6 +6,10 @@ scan of D. M. Hawkins, J. Am. Stat. Assoc. 72 (1977) 180, for correlated errors)
 are taken one after the other (forward selection: binary segmentation with the other steps fitted along), and
 all are fitted again together. The interval of the day holds those whose log-likelihood is close enough to the
 best; 2 ln L has the distribution function (1 - exp(-x/2))^2 there (D. Siegmund, Stat. Sci. 3 (1988) 116).
+
+A slope is the change of a name that goes on. It takes the place of steps where the Bayesian information
+criterion (G. Schwarz, Ann. Stat. 6 (1978) 461) prefers it, with a margin and not only since this week: a
+young step looks like a slope.
 """
 
 import math
@@ -22,10 +26,16 @@ THRESHOLD = 3.5  # |size / error| from which a step is told; what it costs: ``be
 SURE = 2.0  # Errors by which a step is larger than what matters, to be said to matter
 LEAST_DAYS = 3  # Days with a value before a step, between two, and after one
 DAY_LEVEL = 0.90  # How often the interval of the day holds the true one
+_INTERVAL = -2.0 * math.log(1.0 - math.sqrt(DAY_LEVEL))  # Of 2 ln L within the interval of the day
 _MOST_STEPS = 5
 _STRAY = 5.0  # Pulls from its neighbours at which a day that stands alone counts for nothing
 _SURVIVES = (0.75, 0.5)  # Of the threshold, what a step must keep without one day, and without two
 _NEAR = 10  # Days on either side that are left out one by one
+_SLOPE_WITHIN = 45  # Days before the end that a slope is looked for in
+_SLOPE_LASTS = 14  # Days that a slope lasts at least
+_SLOPE_STANDS = 7  # Days before the end at which a slope describes the series about as well as steps do
+# By how much the criterion of a slope is better than that of steps, and of no change
+_OVER_STEPS, _OVER_LEVEL = 4.0, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,16 @@ class Step:
         (False, True)
         """
         return abs(self.size) - SURE * self.error >= smallest
+
+
+@dataclass(frozen=True, slots=True)
+class Slope(Step):
+    """A change that goes on at the end of a series.
+
+    ``day``: its first day; ``size``: the change in ln until the last day; ``per_day``: in ln.
+    """
+
+    per_day: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +129,57 @@ def find_steps(series: Series, scale: float = 1.0, threshold: float = THRESHOLD)
     return tuple(scan.step(_without(places, index), index) for index in places)
 
 
+@one_blas_thread()
+def find_slope(series: Series, scale: float = 1.0, threshold: float = THRESHOLD) -> Slope | None:
+    """Return the slope at the end of a series; None where steps or no change describe it as well.
+
+    Arguments: see :func:`find_steps`. Of the last 45 days; a slope lasts 14, and was about as good a week
+    ago.
+
+    >>> from fitters import fading
+    >>> day = np.arange(40)
+    >>> value = np.maximum(day - 10, 0) * -0.005 + 0.001 * (-1.0) ** day
+    >>> error = np.full(40, 0.01)
+    >>> slope = find_slope(Series(day, value, error, error, fading(day, 0.5)))
+    >>> slope.day, round(slope.size, 3), round(slope.per_day, 4)
+    (11, -0.145, -0.005)
+    """
+    series = series.keep(~stray_days(series, scale))
+    now = _slope(series, scale, threshold)
+    if now is None:
+        return None
+    before = _slope(series.keep(series.day <= series.day[-1] - _SLOPE_STANDS), scale, 0.0, 0.0, -_OVER_STEPS)
+    return now if before is not None and before.size * now.size > 0 else None
+
+
+def _slope(
+    series: Series,
+    scale: float,
+    threshold: float,
+    over_level: float = _OVER_LEVEL,
+    over_steps: float = _OVER_STEPS,
+) -> Slope | None:
+    # of one look: the best slope, if its criterion is better by so much
+    if not len(series.day):
+        return None
+    series = series.keep(series.day > series.day[-1] - _SLOPE_WITHIN)
+    if len(series.day) < 2 * LEAST_DAYS or series.day[-1] - series.day[0] < _SLOPE_LASTS:
+        return None
+    scan = _Scan(series, scale)
+    slope, free = scan.slope()
+    per_free = math.log(len(series.day))
+    gain = slope.significance**2 - free * per_free
+    steps, of_steps = list[int](), [0.0]
+    while len(steps) < _MOST_STEPS:
+        best, pull = scan.best(steps)
+        if best is None:
+            break
+        steps.append(best)
+        of_steps.append(of_steps[-1] + pull**2 - 2 * per_free)
+    better = gain > over_level and gain - max(of_steps) > over_steps
+    return slope if better and slope.significance >= threshold else None
+
+
 def stray_days(series: Series, scale: float) -> Mask:
     """Return the mask of days far from both neighbours, which agree with each other."""
     stray = np.zeros(len(series.day), np.bool_)
@@ -147,6 +218,7 @@ class _Scan:
         # column t: 1 from day t on; column 0 is the level
         steps = np.tril(np.ones((n, n)))
         self.day = series.day
+        self._root = root
         whitened = linalg.solve_triangular(root, np.column_stack([steps, series.value]), lower=True)
         self._steps: Floats = whitened[:, :-1]
         self._value: Floats = whitened[:, -1]
@@ -155,15 +227,19 @@ class _Scan:
         """Size and error of a further step at each day, fitted with the others and the level. ``anywhere``:
         without the limit of days before and after it.
         """
+        size, error = self._fitted_with(self._steps, places)
+        if not anywhere:
+            size, error = _where(self._allowed(places), size, error)
+        return size, error
+
+    def _fitted_with(self, columns: Floats, places: list[int]) -> tuple[Floats, Floats]:
+        # of each column alone, beside the level and the steps at some days
         basis, _ = linalg.qr(self._steps[:, [0, *places]], mode="economic")
         value = self._value - basis @ (basis.T @ self._value)
-        steps = self._steps - basis @ (basis.T @ self._steps)
-        norm = np.einsum("ij,ij->j", steps, steps)
+        columns = columns - basis @ (basis.T @ columns)
+        norm = np.einsum("ij,ij->j", columns, columns)
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = steps.T @ value / norm
-            error = 1.0 / np.sqrt(norm)
-        allowed = norm > 1e-9 if anywhere else self._allowed(places)
-        return np.where(allowed, size, 0.0), np.where(allowed, error, np.inf)
+            return _where(norm > 1e-9, columns.T @ value / norm, 1.0 / np.sqrt(norm))
 
     def _allowed(self, places: list[int]) -> Mask:
         n = len(self.day)
@@ -187,8 +263,7 @@ class _Scan:
         """Return a step with its interval, fitted with the others."""
         size, error = self._fitted(others)
         pulls = np.abs(size) / error
-        width = -2.0 * math.log(1.0 - math.sqrt(DAY_LEVEL))
-        near = np.flatnonzero((pulls**2 >= pulls[index] ** 2 - width) & (size * size[index] > 0))
+        near = np.flatnonzero((pulls**2 >= pulls[index] ** 2 - _INTERVAL) & (size * size[index] > 0))
         return Step(
             day=int(self.day[index]),
             day_low=int(self.day[near[0]]),
@@ -197,6 +272,29 @@ class _Scan:
             error=float(error[index]),
             significance=float(pulls[index]),
         )
+
+    def slope(self) -> tuple[Slope, int]:
+        """Return the most significant slope that lasts until the end, and the number of its parameters: its
+        first day is none where it is the first of all.
+        """
+        ago = self.day - self.day[0]
+        starts = np.flatnonzero(self.day[-1] - self.day >= _SLOPE_LASTS)
+        ramps = np.maximum(ago[:, None] - ago[starts], 0).astype(np.float64)
+        size, error = self._fitted_with(linalg.solve_triangular(self._root, ramps, lower=True), [])
+        square = (size / error) ** 2
+        best = int(np.argmax(square))
+        near = np.flatnonzero((square >= square[best] - _INTERVAL) & (size * size[best] > 0))
+        lasted = float(self.day[-1] - self.day[starts[best]])
+        found = Slope(
+            day=int(self.day[starts[best]]) + 1,
+            day_low=int(self.day[starts[near[0]]]) + 1,
+            day_high=int(self.day[starts[near[-1]]]) + 1,
+            size=float(size[best]) * lasted,
+            error=float(error[best]) * lasted,
+            significance=math.sqrt(square[best]),
+            per_day=float(size[best]),
+        )
+        return found, 2 if best else 1
 
 
 def _settled(scan: _Scan, places: list[int], threshold: float) -> list[int]:
@@ -213,6 +311,10 @@ def _settled(scan: _Scan, places: list[int], threshold: float) -> list[int]:
         if min(pulls) < threshold:
             del places[pulls.index(min(pulls))]
     return places
+
+
+def _where(usable: Mask, size: Floats, error: Floats) -> tuple[Floats, Floats]:
+    return np.where(usable, size, 0.0), np.where(usable, error, np.inf)
 
 
 def _without(places: list[int], index: int) -> list[int]:

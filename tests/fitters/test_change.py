@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import linalg
 
-from fitters import Series, align_days, fading, find_steps, shared
+from fitters import Series, align_days, fading, find_slope, find_steps, shared
 from fitters.change.noise import covariance, error_scale
 from fitters.change.steps import stray_days
 
@@ -190,3 +190,47 @@ def test_a_step_matters_if_it_is_larger_than_the_least_by_two_errors() -> None:
     assert shares[0] < 0.08
     assert 0.35 < shares[1] < 0.65
     assert shares[2] > 0.92
+
+
+def test_a_slope_is_the_one_of_generalised_least_squares() -> None:
+    value = noise(np.random.default_rng(3), 40) - 0.008 * np.maximum(np.arange(40) - 12, 0)
+    slope = find_slope(series(value))
+    assert slope is not None
+    inverse = linalg.inv(assumed(40))
+    design = np.column_stack([np.ones(40), np.maximum(np.arange(40) - (slope.day - 1), 0)])
+    normal = design.T @ inverse @ design
+    per_day, error = linalg.solve(normal, design.T @ inverse @ value)[1], np.sqrt(linalg.inv(normal)[1, 1])
+    lasted = 39 - (slope.day - 1)
+    assert slope.per_day == pytest.approx(per_day, rel=1e-9)
+    assert (slope.size, slope.error) == pytest.approx((per_day * lasted, error * lasted), rel=1e-9)
+    assert slope.significance == pytest.approx(abs(per_day / error), rel=1e-9)
+    assert slope.day_low <= slope.day <= slope.day_high
+
+
+def test_slopes_are_told_from_steps_and_from_nothing() -> None:
+    """Of 40 worlds each; a step is none on any of the nights after it, nor are two in one direction."""
+    rng = np.random.default_rng(21)
+    day = np.arange(45)
+    worlds: dict[str, tuple[Floats, list[int]]] = {
+        "slope": (-0.008 * np.maximum(day - 12.0, 0.0), [44]),
+        "nothing": (np.zeros(45), [30, 37, 44]),
+        "step": (np.where(day >= 30, 0.15, 0.0), [33, 36, 39, 44]),
+        "steps": (np.where(day >= 15, -0.12, 0.0) + np.where(day >= 33, -0.12, 0.0), [38, 44]),
+    }
+    told = dict.fromkeys(worlds, 0)
+    for name, (truth, nights) in worlds.items():
+        for _ in range(40):
+            whole = series(truth + noise(rng, 45))
+            told[name] += any(
+                find_slope(seen, seen.scale) is not None
+                for seen in (whole.keep(day <= night) for night in nights)
+            )
+    assert told["slope"] >= 34
+    assert (told["nothing"], told["step"]) == (0, 0)
+    assert told["steps"] <= 4
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 14])
+def test_a_slope_needs_two_weeks_and_one_more(n: int) -> None:
+    value: Floats = -0.05 * np.arange(n, dtype=np.float64)
+    assert find_slope(series(value)) is None

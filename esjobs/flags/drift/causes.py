@@ -1,4 +1,4 @@
-"""Causes of a change point, such as another mix of CPU models, and declarations edited at the same time."""
+"""Causes of a change, such as another mix of CPU models, and declarations edited at the same time."""
 
 import math
 from collections import defaultdict
@@ -18,6 +18,7 @@ from esjobs.records.names.cpu_models import resolve_names
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
+from fitters import Slope
 
 MIX_DAYS = 14  # Days before and after a change over which CPU models are counted, at most
 EXPLAINS = 0.5  # Share of a change, in ln, that another mix must predict to be its cause
@@ -139,10 +140,16 @@ def mixes_beside(
     store: JobStore, change: Change, queues: Sequence[str], last: date
 ) -> tuple[CpuTime, CpuTime]:
     """Return the CPU time of queues before and after a change; two queries. ``last``: last day of data."""
-    first_after = day_of(change.step.day)
-    before = _mix(store, queues, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
-    after = _mix(store, queues, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
-    return before, after
+    first = day_of(change.step.day)
+    before = _mix(store, queues, first - timedelta(days=MIX_DAYS), first - timedelta(days=1))
+    return before, _mix(store, queues, *_days_after(change, last))
+
+
+def _days_after(change: Change, last: date) -> tuple[date, date]:
+    # a slope is as large as it becomes on its last days
+    length = timedelta(days=MIX_DAYS - 1)
+    first = day_of(change.step.day)
+    return (last - length, last) if isinstance(change.step, Slope) else (first, min(last, first + length))
 
 
 def _mix(store: JobStore, queues: Sequence[str], first: date, last: date) -> CpuTime:
@@ -175,7 +182,7 @@ def queue_behind(
     if not similar:
         return None
     first = day_of(change.step.day)
-    days = Days("day", first - timedelta(days=MIX_DAYS), min(last, first + timedelta(days=MIX_DAYS - 1)))
+    days = Days("day", first - timedelta(days=MIX_DAYS), _days_after(change, last)[1])
     where = (jobs, days)
     query = Query(("queue",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
     rows = {row["queue"]: row["cpu_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
@@ -242,15 +249,18 @@ def described(
     if not said:
         said.append(f"unknown; {_unexplained(change, mix)}")
     beside = "" if edit is None else f" {_edited(edit)}"
-    head = (
-        f"{change.name} runs {speed(size)} (± {percent(error)}) since {day}"
-        f"{_interval(step.day_low, step.day_high)}"
-    )
+    since = f"since {day}{_interval(step.day_low, step.day_high)}"
+    weekly = math.expm1(7 * step.per_day) if isinstance(step, Slope) else None
+    how = f"{speed(size)} (± {percent(error)})"
+    head = f"{change.name} runs {how} {since}"
+    if weekly is not None:
+        head = f"{change.name} has changed by {signed_percent(weekly)} a week {since}: now {how}"
     return {
         "cause": cause,
         "sentence": f"{head}. Cause: {'; '.join(reversed(said))}.{beside}",
         "change": size,
         "change_err": error,
+        "per_week": weekly,
         "mix_change": None if mix is None else math.expm1(mix.change),
         "mix_change_err": None if mix is None else math.exp(mix.change) * mix.error,
         "corepower_before": None if edit is None else edit.before,

@@ -1,4 +1,4 @@
-"""Change points in series of daily factors: days aligned, noise estimated, steps searched."""
+"""Changes in series of daily factors: days aligned, noise estimated, steps and slopes searched."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _EPOCH = date(1970, 1, 1).toordinal()  # Arrow counts days from there
 
 @dataclass(frozen=True)
 class Change:
-    """A step of one name; ``n_days``: length of its series."""
+    """A step or slope of one name; ``n_days``: length of its series."""
 
     level: str
     name: str
@@ -68,11 +68,21 @@ def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
         shown = [int(start[at]) + row for row in np.flatnonzero(valid[np.isfinite(value[:, at])]).tolist()]
         correlation = fitters.shared([tasks[row] for row in shown], [parts[row] for row in shown])
         series = Series(days[valid], aligned[valid, at], white[valid, at], lasting[valid, at], correlation)
-        steps = fitters.find_steps(series, series.scale, settings.significance)
+        steps = _changes(series, settings.significance)
         large = [step for step in steps if step.exceeds(smallest)]
         n_small += len(steps) - len(large)
         changes += [Change(level, name, step, len(series.day)) for step in large]
     return Search(tuple(changes), len(names) - n_short, n_short, n_small)
+
+
+def _changes(series: Series, significance: float) -> tuple[Step, ...]:
+    # steps after the first day of a slope are the stairs that it looks like
+    scale = series.scale
+    steps = fitters.find_steps(series, scale, significance)
+    slope = fitters.find_slope(series, scale, significance)
+    if slope is None:
+        return steps
+    return (*(step for step in steps if step.day < slope.day_low), slope)
 
 
 def _lists(column: pa.ChunkedArray) -> list[Floats]:

@@ -13,7 +13,9 @@ import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
+from esjobs.core.window import Window
 from esjobs.publish.publication import rows_table
+from esjobs.records.demo.grid import LAST_DAY
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.schema.drift import DAILY_FACTORS
 from tests.conftest import memory_session
@@ -216,3 +218,24 @@ def test_few_days_tell_nothing_and_say_so(session: Session) -> None:
     report = session.flags.drift()
     assert report.counts["names examined"] == 0
     assert report.counts["names with too few days"] > 20
+
+
+def test_a_slow_change_is_one_slope_with_its_pace(session: Session) -> None:
+    """1 % a day for 28 days: not a stair of steps, and the queue beside it changes not at all."""
+    days, begins, pace = 42, 14, 0.99
+    first = LAST_DAY - timedelta(days=days - 1)
+    fill(
+        session,
+        {day: faster(STEPPED, pace) for day in range(begins, days)},
+        first=first,
+        days=days,
+    )
+    session.run(Window.of_days(first, LAST_DAY))
+    session.flags.drift()
+    row = told(session, STEPPED)
+    assert row["per_week"] == pytest.approx(pace**7 - 1, abs=0.015)
+    assert row["change"] == pytest.approx(pace ** (days - begins) - 1, abs=0.06)
+    assert abs(row["day"] - (first + timedelta(days=begins))) <= timedelta(days=5)
+    assert row["day_low"] <= row["day"] <= row["day_high"]
+    assert row["cause"] == "unexplained"
+    assert " % a week since " in row["sentence"]
