@@ -51,6 +51,7 @@ from esjobs.store.files.destination import writing_text
     help="From: stored jobs, or the sums of sites (esjobs ingest apel).",
 )
 @click.option("--apel", is_flag=True, help="Write APEL summaries of months, for sites to compare.")
+@click.option("--auditor", is_flag=True, help="Columns of AUDITOR's report by user, for sites to compare.")
 @click.option("--one-scale", is_flag=True, help="Add HS06-hours and HS23-hours one to one.")
 @top_option(0)
 @where_option
@@ -64,6 +65,7 @@ def delivered(
     against: str | None,
     origin: str,
     apel: bool,
+    auditor: bool,
     one_scale: bool,
     top: int,
     form: str,
@@ -78,6 +80,11 @@ def delivered(
     (esjobs ingest downtimes).
     """
     names = split(by)
+    if auditor:
+        _require_plain(names, against, origin, apel=apel, one_scale=one_scale, vo=of.pop("vo"))
+        with obj.session() as session:
+            emit_answer(obj, session.delivered.auditor(**of), form, out, top=top)
+        return
     _require_fitting(names, against, origin, is_text=apel and (top > 0 or form != "table"), apel=apel, **of)
     if one_scale and (apel or against is not None):
         raise click.UsageError("--one-scale does not go with --against and --apel")
@@ -98,6 +105,13 @@ def delivered(
             answer = session.delivered.work(names, one_scale=one_scale, **of)
     hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)
     emit_answer(obj, answer, form, out, top=top, hidden=hidden)
+
+
+def _require_plain(
+    names: Collection[str], against: str | None, origin: str, *, apel: bool, one_scale: bool, vo: str | None
+) -> None:
+    if tuple(names) != ("site",) or against or origin != "jobs" or apel or one_scale or vo:
+        raise click.UsageError("--auditor takes --where, --window, --top, --format and --out only")
 
 
 def _require_fitting(

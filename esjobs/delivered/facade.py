@@ -83,3 +83,9 @@ class Delivered(Facade):
 
         span = window_of(window, self._context.clock)
         return apel_text(self._context.store, span, listed(where), vo=vo)
+
+    def auditor(self, *, window: WindowLike = None, where: str | Sequence[str] = ()) -> Answer:
+        """Use by user in the columns of AUDITOR's report: :func:`esjobs.delivered.auditor.utilisation`."""
+        from esjobs.delivered.auditor import utilisation
+
+        return utilisation(self._context.store, window_of(window, self._context.clock), listed(where))

@@ -215,3 +215,28 @@ def test_real_accounting_alone_is_delivered_work(session: Session, tmp_path: Pat
     session.ingest("pledges", written(tmp_path, f"federation,site\nF,{largest}\n", "s.csv"))
     (row,) = [row for row in session.delivered.accounted("federation") if row["federation"] == "F"]
     assert row["of_pledge_percent"] == pytest.approx(200)
+
+
+def test_use_by_user_has_the_columns_of_auditor(session: Session, tmp_path: Path) -> None:
+    """Two users of known hours, one of a site without a score; the watts are the assumed ones."""
+    jobs = "source,job_id,queue,state,start_time,end_time,wall_s,cores,cpu_s,user\n" + "".join(
+        f"grid,{number},{queue},finished,2026-02-03T01:00:00Z,2026-02-03T11:00:00Z,36000,{cores},{cpu},{user}\n"
+        for number, (queue, cores, cpu, user) in enumerate(
+            [("A", 8, 230400, "ann"), ("A", 1, 18000, "ann"), ("C", 4, 72000, "bob")]
+        )
+    )
+    session.ingest("jobs", written(tmp_path, jobs, "jobs.csv"))
+    table = f"name,corepower,benchmark,valid_from,site\nA,{SCORE},HS23,2026-01-01,A\n"
+    session.declared.import_values(written(tmp_path, table, "corepower.csv"))
+    ann, bob = session.delivered.auditor().rows.to_pylist()
+    assert ann == pytest.approx(
+        {
+            "user": "ann",
+            "khs23h": 90 * SCORE / 1000,
+            "cpu_eff": 69 / 90,
+            "corehours": 90.0,
+            "power [kWh]": 90 * 4.9 / 1000,
+            "co2 [kg]": None,
+        }
+    )
+    assert (bob["khs23h"], bob["cpu_eff"], bob["corehours"]) == (None, pytest.approx(0.5), 40.0)
