@@ -1,4 +1,4 @@
-"""How long a person waits for short commands on a small store: the four tasks of the real PanDA records.
+"""How long a person waits for short commands: on the four tasks of the real PanDA records, and on the demo.
 
     python -m benchmarks.waiting --data ../shared/data/panda-jobs --out benchmarks/results/waiting.md
 
@@ -28,7 +28,15 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "run": ("run", "--window", WINDOW, "--format", "json"),
     "report": ("report", "--out", "report.html"),
 }
-_LIBRARIES = ("click", "numpy", "pyarrow", "duckdb", "pydantic_settings", "pandas", "scipy.optimize", "numba")
+_OF_DEMO: dict[str, tuple[str, ...]] = {
+    "show flags": ("show", "flags"),
+    "query --by site": ("query", "--by", "site"),
+    "site EBONY-LCG2": ("site", "EBONY-LCG2"),
+    "job": ("job", "JOBID"),
+    "today": ("today",),
+    "report": ("report", "--out", "report.html"),
+}
+_LIBRARIES = ("click", "numpy", "pyarrow", "duckdb", "pydantic", "pandas", "scipy.optimize", "numba")
 
 
 def measure(folder: Path, data: Path, repeats: int) -> dict[str, Any]:
@@ -41,11 +49,19 @@ def measure(folder: Path, data: Path, repeats: int) -> dict[str, Any]:
         raise FileNotFoundError(f"no *.csv.gz in {data}; name the folder of the records with --data")
     run([*command, "ingest", "panda", *files, *_FILL])
     run([*command, "run", "--window", WINDOW])
-    commands = {}
-    for name, arguments in _COMMANDS.items():
-        print(name, file=sys.stderr, flush=True)
-        given = [str(folder / each) if each.endswith(".html") else each for each in arguments]
-        commands[name] = _least([*command, *given], repeats)
+    run([sys.executable, "-m", "esjobs", "--quiet", "demo", "--out", str(folder / "demo")])
+    of_demo = (
+        sys.executable,
+        "-m",
+        "esjobs",
+        "--store",
+        f"duckdb:{folder / 'demo' / 'demo.duckdb'}",
+        "--quiet",
+    )
+    found = run(
+        [*of_demo, "sql", "SELECT job_id FROM jobs ORDER BY job_id LIMIT 1", "--format", "csv"]
+    ).stdout
+    job = found.split()[-1]
     imports = {
         library: _least([sys.executable, "-c", f"import {library}"], repeats)
         for library in ("sys", *_LIBRARIES)
@@ -54,9 +70,22 @@ def measure(folder: Path, data: Path, repeats: int) -> dict[str, Any]:
         "machine": describe("pandas", "numba", "pydantic"),
         "load": load(),
         "repeats": repeats,
-        "commands": commands,
+        "commands": _all(command, _COMMANDS, folder, repeats),
+        "demo": _all(of_demo, _OF_DEMO, folder, repeats, job),
         "imports": imports,
     }
+
+
+def _all(
+    command: tuple[str, ...], commands: dict[str, tuple[str, ...]], folder: Path, repeats: int, job: str = ""
+) -> dict[str, dict[str, Any]]:
+    """The times of commands; files are written into the folder, JOBID stands for a job."""
+    taken = {}
+    for name, arguments in commands.items():
+        print(name, file=sys.stderr, flush=True)
+        given = [str(folder / each) if each.endswith(".html") else each for each in arguments]
+        taken[name] = _least([*command, *(each.replace("JOBID", job) for each in given)], repeats)
+    return taken
 
 
 def _least(command: list[str], repeats: int) -> dict[str, Any]:
@@ -102,6 +131,13 @@ def render(measured: dict[str, Any]) -> str:
     lines += [
         "",
         f"Of `run`: {steps}; the rest is imports and the opening of the store.",
+        "",
+        "| on the demo, 300,000 jobs | s | processor s |",
+        "|---|---|---|",
+        *(
+            f"| `esjobs {name}` | {taken['wall_s']:.2f} | {taken['cpu_s']:.2f} |"
+            for name, taken in measured["demo"].items()
+        ),
         "",
         "| import | s beyond a bare Python |",
         "|---|---|",
