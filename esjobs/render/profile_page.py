@@ -1,6 +1,5 @@
 """The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
 
-import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -12,6 +11,7 @@ from dashboards.targets.html.profile import (
     Course,
     Curve,
     Dot,
+    Figure,
     Fold,
     Label,
     Part,
@@ -31,10 +31,12 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.records.jobs.query import query_jobs
+from esjobs.render.day_figures import day_figures
 from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import Profile, Row, profiles
-from esjobs.render.profile.sections import Section, heading, sections, source
+from esjobs.render.profile.sections import DAY_BY_DAY, Section, heading, sections, source
 from esjobs.render.rows import cell_text
+from esjobs.render.scale import round_values, spread
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
@@ -113,7 +115,7 @@ def trends(store: JobStore, run: StoredRun) -> Part | None:
     rows = [row for row in table.to_pylist() if row["week"] is not None]
     if len(rows) < _LEAST_WEEKS:
         return None
-    figures: list[Whiskers | Course | Curve] = [
+    figures: list[Figure] = [
         curve(title, [(row["week"], row[name]) for row in rows if row[name] is not None])
         for name, title in _CURVES
     ]
@@ -158,7 +160,7 @@ def curve(
         bottom + 24,
         _COURSE_LEFT,
         bottom,
-        [Tick(y(value), _short_number(value)) for value in _round_values(low, high)],
+        [Tick(y(value), _short_number(value)) for value in round_values(low, high)],
         [Tick(places[place], values[place][0]) for place in shown] if values else [],
         "M" + "L".join(f"{dot.x},{dot.y}" for dot in dots) if dots else "",
         dots,
@@ -180,15 +182,17 @@ def _in_short(rows: Sequence[Row]) -> str:
 
 
 def _part(profile: Profile, section: Section) -> Part:
-    figures: list[Whiskers | Course] = []
+    figures: list[Figure] = []
     if section.title == "Verdict":
         figures += [_whiskers(profile)] if _drawn(profile) else []
     if section.title == "Over time":
         figures += _courses(profile)
+    if section.title == DAY_BY_DAY:
+        figures += day_figures(profile.days, profile.incidents)
     return part_of(section, figures)
 
 
-def part_of(section: Section, figures: Sequence[Whiskers | Course] = ()) -> Part:
+def part_of(section: Section, figures: Sequence[Figure] = ()) -> Part:
     """Return a section as laid out for the template."""
     return Part(
         section.title,
@@ -226,7 +230,7 @@ def _whiskers(profile: Profile) -> Whiskers:
 
     def x_of(value: float) -> float:
         share = (max(-reach, min(reach, value)) + reach) / (2 * reach)
-        return float(round(_LEFT + share * (_WIDTH - _LEFT - 10), 1))
+        return float(round(_LEFT + share * (_WIDTH - _LEFT - 26), 1))
 
     labels: list[Label] = []
     points: list[Point] = []
@@ -322,31 +326,11 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         _COURSE_HEIGHT,
         _COURSE_LEFT,
         bottom,
-        [Tick(y(value), f"{value:g}") for value in _round_values(low, high)],
-        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in _spread([row["window_end"] for row in rows], 4)],
+        [Tick(y(value), f"{value:g}") for value in round_values(low, high)],
+        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in spread([row["window_end"] for row in rows], 4)],
         path,
         points,
     )
-
-
-def _spread(moments: Sequence[datetime], most: int) -> list[datetime]:
-    """The first and the last of several, and some between them."""
-    places = np.unique(np.linspace(0, len(moments) - 1, min(len(moments), most)).round().astype(int))
-    return [moments[place] for place in places]
-
-
-def _round_values(low: float, high: float) -> list[float]:
-    """Three to six round numbers between two.
-
-    >>> _round_values(0.81, 0.828), _round_values(0.0, 2.4e6)
-    ([0.81, 0.815, 0.82, 0.825], [0.0, 500000.0, 1000000.0, 1500000.0, 2000000.0])
-    """
-    rough = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
-    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
-    first = math.ceil(low / step - 1e-9)
-    numbers = range(first, math.floor(high / step + 1e-9) + 1)
-    return [float(f"{number * step:.12g}") for number in numbers]
 
 
 def _short_number(value: float) -> str:

@@ -28,21 +28,18 @@ from dashboards.targets.html.profile import (
 from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count, many
-from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.issues.one_job import Identity, JobStory
-from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
 from esjobs.render.html_pages import pages_of
 from esjobs.render.job_page import job_html
 from esjobs.render.job_pages import JobPages
 from esjobs.render.person import person
 from esjobs.render.person_page import person_page
-from esjobs.render.profile.profile import profile
+from esjobs.render.profile.profile import Profile, profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page, wall_page
 from esjobs.schema.issues import SEVERITIES
-from esjobs.schema.today import INCIDENTS, LASTING
 from esjobs.today.incident import parts
 from esjobs.today.sentences import window_of
 from esjobs.today.states import Incident
@@ -138,7 +135,7 @@ def profile_content(request: Request, level: str) -> ProfilePage:
         raise AbsentError(str(error)) from error
     links = [("Jobs", _address("/jobs", where=written(field, "=", [name])))]
     if level == "site":
-        links += _incidents(request, found.named.title)
+        links += _incidents(found)
         links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
     elif level == "queue" and found.flags and found.flags[0]["site"]:
         site = found.flags[0]["site"]
@@ -146,13 +143,13 @@ def profile_content(request: Request, level: str) -> ProfilePage:
     return replace(profile_page(found, request.now), links=links)
 
 
-def _incidents(request: Request, site: str) -> Iterator[tuple[str, str]]:
-    """Yield links to the pages of the latest incidents of a site."""
-    rows = read_table(request.session.store, INCIDENTS, [In("site", (site,))]).to_pylist()
-    for row in sorted(rows, key=lambda row: row["since"], reverse=True):
+def _incidents(found: Profile) -> Iterator[tuple[str, str]]:
+    """Yield links to the pages of the incidents of a site."""
+    for row in found.incidents:
         window = window_of(Incident(**row))
-        if window is not None and row["state"] in (*LASTING, "closed"):
-            yield f"Incident of {row['since']}", _address("/incident", site=site, window=str(window))
+        if window is not None:
+            address = _address("/incident", site=found.named.title, window=str(window))
+            yield f"Incident of {row['since']}", address
 
 
 def incident(request: Request) -> Reply:

@@ -109,11 +109,12 @@ class Course:
 
 @dataclass(frozen=True)
 class Dot:
-    """A value of a curve."""
+    """A value of a curve; ``hollow``: it rests on little."""
 
     x: float
     y: float
     label: str
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,30 @@ class Curve:
     times: Sequence[Tick]
     path: str
     dots: Sequence[Dot]
+
+
+@dataclass(frozen=True)
+class DayByDay:
+    """A number by day with the range that was expected, in a box of ``width`` x ``height``.
+
+    ``area``, ``expected``, ``path``: outlines of the expected range and lines through its middle and through
+    the ``dots``. ``shades``: begin and width of incidents; ``marks``: days of other events with their words.
+    """
+
+    title: str
+    about: str
+    width: int
+    height: int
+    left: int
+    bottom: int
+    ticks: Sequence[Tick]
+    times: Sequence[Tick]
+    shades: Sequence[tuple[float, float]]
+    area: str
+    expected: str
+    path: str
+    dots: Sequence[Dot]
+    marks: Sequence[Tick]
 
 
 @dataclass(frozen=True)
@@ -176,6 +201,9 @@ class Columns:
         return min(round(self.width / _NEEDS_PX), _MOST_NEEDS)
 
 
+Figure = Whiskers | Course | Curve | DayByDay
+
+
 @dataclass(frozen=True)
 class Part:
     """A section: sentences, figures, a table and a map of nights, each where there are any."""
@@ -183,7 +211,7 @@ class Part:
     title: str
     about: str
     sentences: Sequence[str]
-    figures: Sequence[Whiskers | Course | Curve]
+    figures: Sequence[Figure]
     table: Columns | None
     nights: NightsMap | None = None
 

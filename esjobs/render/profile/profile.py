@@ -15,6 +15,7 @@ from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.records.jobs.job_counts import has_events
+from esjobs.render.profile.days import days_of_site, incidents_of_site
 from esjobs.render.profile.named import Named, named
 from esjobs.render.profile.percentiles import Percentile, percentiles
 from esjobs.render.profile.power import needed
@@ -44,7 +45,8 @@ class Profile:
     ``tasks``: what the factors rest on, most jobs first.
     ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
     ``history``: flags of all windows as long as that of the run, oldest first. ``has_events``: False if no
-    stored job records its events, so that none of them can be fitted.
+    stored job records its events, so that none of them can be fitted. ``days``, ``incidents``: of a site,
+    what the daily watch says of its last weeks.
     """
 
     named: Named
@@ -68,17 +70,26 @@ class Profile:
     states: Sequence[Row] = ()
     references: Sequence[Row] = ()
     has_events: bool = True
+    days: Sequence[Row] = ()
+    incidents: Sequence[Row] = ()
 
 
 def profile(store: JobStore, level: Level, name: str) -> Profile:
     """Everything about a site or a queue (``level`` site), or about a CPU model, as of the latest run.
 
     Raises :class:`NoJobsError` when nothing is stored, :class:`UsageError` with close names for one that is
-    nowhere. Cost: some rows of a dozen tables, one query to the buckets of the window and one to its jobs.
+    nowhere. Cost: some rows of a dozen tables, one query to the buckets of the window and one to its jobs; of
+    a site two more for the daily watch.
     """
     run = latest_run(store, SPEED)
     window = _stored(store) if run is None else run.window
-    return profiles(store, [named(store, level, name, run, window)], run, window)[0]
+    (found,) = profiles(store, [named(store, level, name, run, window)], run, window)
+    meant = found.named
+    # without a table of sites a queue is its own site
+    if level == "cpu_model" or not (meant.of_site or meant.site in (None, meant.title)):
+        return found
+    days = days_of_site(store, meant.title)
+    return replace(found, days=days, incidents=incidents_of_site(store, meant.title, days))
 
 
 def profiles(

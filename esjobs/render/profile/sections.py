@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,12 @@ import pyarrow as pa
 from esjobs.core.freshness import Freshness
 from esjobs.core.numbers import many, number, percent, signed_percent
 from esjobs.core.words import HALF_WIDTH_90, status_shown
+from esjobs.render.profile.days import DAYS_SHOWN, days_within
 from esjobs.render.profile.profile import Profile, Row
+from esjobs.schema.today import EFFICIENCY, FAILED
+
+DAY_BY_DAY = "Day by day"
+_LAST_DAYS = 14  # Days of the table; the figures have more
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ def sections(profile: Profile) -> list[Section]:
     """Everything there is to say, in the order in which people ask."""
     made = [
         _verdicts(profile),
+        _days(profile),
         _types(profile),
         _causes(profile),
         _mixes(profile),
@@ -151,6 +157,49 @@ def _flag(state: Row) -> str:
         note = f": {state['note']}" if state["note"] else ""
         return f"{text} {state['acknowledged_by']}, until {state['acknowledged_until']}{note}"
     return text
+
+
+def _days(profile: Profile) -> Section | None:
+    by_day: dict[date, dict[str, Row]] = {}
+    for row in profile.days:
+        by_day.setdefault(row["day"], {})[row["metric"]] = row
+    if not by_day:
+        return None
+    incident = days_within(profile.incidents, max(by_day))
+    rows = [
+        {
+            "day": day,
+            "CPU efficiency": _measured(metrics, EFFICIENCY),
+            "expected efficiency": _expected(metrics, EFFICIENCY),
+            "failed": _measured(metrics, FAILED),
+            "expected failed": _expected(metrics, FAILED),
+            "core-hours lost": round(sum(row["cost_core_h"] or 0.0 for row in metrics.values())),
+            "incident": "yes" if day in incident else None,
+            "mark": next((row["mark"] for row in metrics.values() if row["mark"]), None),
+        }
+        for place, (day, metrics) in enumerate(by_day.items())
+        if day in incident or place >= len(by_day) - _LAST_DAYS
+    ]
+    span = f"{DAYS_SHOWN} days" if len(by_day) >= DAYS_SHOWN else many(len(by_day), "day")
+    about = (
+        "Expected: by the site's own past, two standard deviations, before the day was known. Core-hours "
+        f"lost beyond the expected, negative: gained. The last {_LAST_DAYS} days, and those of incidents."
+    )
+    # free texts are absent where names of people are hidden
+    sentences = [row["sentence"] or f"Incident since {row['since']}." for row in profile.incidents]
+    sentences = sentences or [f"No incident in the last {span}."]
+    return Section(DAY_BY_DAY, about, sentences, _table(rows))
+
+
+def _measured(metrics: Mapping[str, Row], name: str) -> str | None:
+    return percent(metrics[name]["observed"]) if name in metrics else None
+
+
+def _expected(metrics: Mapping[str, Row], name: str) -> str | None:
+    if name not in metrics or metrics[name]["low"] is None:
+        return None
+    low, high = (percent(metrics[name][column]) for column in ("low", "high"))
+    return f"{low.removesuffix(' %')} to {high}"
 
 
 def _types(profile: Profile) -> Section | None:

@@ -1,0 +1,29 @@
+"""Round numbers and moments for the axes of figures."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+Moment = TypeVar("Moment")
+
+
+def spread(moments: Sequence[Moment], most: int) -> list[Moment]:
+    """Return the first and the last of several, and some between them."""
+    places = np.unique(np.linspace(0, len(moments) - 1, min(len(moments), most)).round().astype(int))
+    return [moments[place] for place in places]
+
+
+def round_values(low: float, high: float) -> list[float]:
+    """Return three to six round numbers between two.
+
+    >>> round_values(0.81, 0.828), round_values(0.0, 2.4e6)
+    ([0.81, 0.815, 0.82, 0.825], [0.0, 500000.0, 1000000.0, 1500000.0, 2000000.0])
+    """
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
+    first = math.ceil(low / step - 1e-9)
+    numbers = range(first, math.floor(high / step + 1e-9) + 1)
+    return [float(f"{number * step:.12g}") for number in numbers]
