@@ -172,7 +172,7 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "cost a day": None if row["state"] == "closed" or one.what else hours(row["cost_core_h"] or 0.0),
             "so far": None if one.what else hours(row["total_core_h"]),
             "cause": row["cause"],
-            "share": percent(row["cause_share"]),
+            "share": None if row["cause_share"] is None else percent(row["cause_share"]),
         }
         for row, one in ((row, Incident(**row)) for row in reported)
     ]

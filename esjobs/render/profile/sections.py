@@ -13,6 +13,7 @@ from esjobs.core.numbers import many, number, percent, signed_percent
 from esjobs.core.words import HALF_WIDTH_90, status_shown
 from esjobs.render.profile.days import DAYS_SHOWN, days_within
 from esjobs.render.profile.profile import Profile, Row
+from esjobs.render.rows import cell_text
 from esjobs.schema.today import EFFICIENCY, FAILED
 
 DAY_BY_DAY = "Day by day"
@@ -315,11 +316,10 @@ def _standings(profile: Profile) -> Section | None:
     rows = [
         {
             "metric": each.metric,
-            "value": each.value,
-            "unit": each.unit,
-            "others: lower quartile": each.low,
-            "median": each.median,
-            "upper quartile": each.high,
+            "value": _with_unit(each.value, each.unit),
+            "others: lower quartile": _with_unit(each.low, each.unit),
+            "median": _with_unit(each.median, each.unit),
+            "upper quartile": _with_unit(each.high, each.unit),
             "worse than this": None if each.value is None else f"{each.worse:,} of {each.among:,}",
             "meaning": each.meaning,
         }
@@ -332,6 +332,13 @@ def _standings(profile: Profile) -> Section | None:
     )
     about = f"All jobs of the window, compared with other {kind} with 100 jobs or more."
     return Section("Comparison with others", about, table=_table(rows), prose=("meaning",))
+
+
+def _with_unit(value: float | None, unit: str) -> str | None:
+    # the compared metrics without a unit are shares
+    if value is None:
+        return None
+    return f"{cell_text(value)} {unit}" if unit else percent(value)
 
 
 def _tasks(profile: Profile) -> Section | None:
