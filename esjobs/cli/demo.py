@@ -1,7 +1,7 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from esjobs.core.words import ALL_TYPES, status_shown
 from esjobs.entry import open as open_session
 from esjobs.publish.publication import read_table
 from esjobs.records.demo.course import Course
+from esjobs.records.demo.errors import FAILING, OF_INCIDENT, site_of_failing_node
 from esjobs.records.demo.grid import Grid
 from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
@@ -84,6 +85,7 @@ def demonstrate(
         watched = session.flags.update(days[-1])
         judged_nights = session.flags.today.update(days[-1])
         report = session.report().save(folder / "report.html")
+        of_errors = tuple(_of_errors(session, grid))
         opened = read_table(session.store, INCIDENT_NIGHTS, [In("change", ("opened",))]).to_pylist()
         headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
@@ -98,6 +100,7 @@ def demonstrate(
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
         _of_incident(grid, opened),
+        *of_errors,
         f"ground truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
@@ -129,6 +132,23 @@ def _of_incident(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> str:
     others = len(opened) - len(nights)
     what = f"found on {min(nights)}: esjobs today --night {planted.last}" if nights else "not found"
     return f"incident at {planted.site} from {planted.first}: {what}; {many(others, 'other')} found"
+
+
+def _of_errors(session: Session, grid: Grid) -> Iterator[str]:
+    """Yield lines on the planted error and the planted node: whether the commands about them list them."""
+    truth = grid.truth()
+    if truth.incident is None:
+        return
+    site, window = truth.incident.site, Window.of_days(truth.incident.first, truth.incident.last)
+    new = session.errors.lost("error", site=site, window=window, new=True).rows
+    found = OF_INCIDENT in new["error"].to_pylist() if new.num_rows else False
+    command = f"esjobs errors --by error --new --site {site} --window {window}"
+    yield f"new error {OF_INCIDENT} at {site}: {'found' if found else 'not found'}: {command}"
+    ill = site_of_failing_node(truth.queues, truth.incident)
+    found = any(
+        row["site"] == ill and row["name"] == FAILING for row in session.errors.nodes().rows.to_pylist()
+    )
+    yield f"failing node {FAILING} at {ill}: {'found' if found else 'not found'}: esjobs nodes --site {ill}"
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:

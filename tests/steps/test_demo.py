@@ -81,6 +81,21 @@ def test_the_nights_before_have_flags(shown: tuple[str, Path]) -> None:
     assert flags.run.window.days == 30
 
 
+@pytest.mark.slow
+def test_the_planted_error_and_node_are_found_by_the_commands_of_their_lines(shown: tuple[str, Path]) -> None:
+    out, folder = shown
+    said = re.findall(
+        r"^(new error|failing node) (\S+) at \S+: (not found|found): esjobs (.*)$", out, re.MULTILINE
+    )
+    assert [what for what, *_ in said] == ["new error", "failing node"]
+    for _, name, found, command in said:
+        asked = ["--store", f"duckdb:{folder / 'demo.duckdb'}", *command.split(), "--format", "csv"]
+        done = CliRunner().invoke(main, asked)
+        assert done.exit_code == 0, done.output
+        assert (name in done.stdout) == (found == "found")
+    assert said[0][2] == "found"
+
+
 def small(folder: Path, seed: int, store: str | None = None) -> Demonstration:
     return demonstrate(folder, jobs=6_000, seed=seed, store=store)
 

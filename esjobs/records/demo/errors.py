@@ -57,9 +57,7 @@ class Nodes:
     @classmethod
     def of(cls, queues: Sequence[QueueTruth], incident: Incident | None = None) -> "Nodes":
         """Return the nodes of queues; those of a site are shared by its queues, and grow with its size."""
-        shares = dict.fromkeys((queue.site for queue in queues), 0.0)
-        for queue in queues:
-            shares[queue.site] += queue.share
+        shares = _shares_of_sites(queues)
         sizes = np.clip(np.rint(np.array(list(shares.values())) * _NODES_OF_GRID), _LEAST, _MOST).astype(int)
         names = [
             f"wn{number + 1:03d}.{site.lower()}.example"
@@ -67,10 +65,24 @@ class Nodes:
             for number in range(size)
         ]
         at = np.array([list(shares).index(queue.site) for queue in queues])
-        ill = None if incident is None else incident.site
-        largest = max((site for site in shares if site != ill), key=shares.__getitem__)
-        failing = np.array([queue.site == largest for queue in queues])
+        ill = site_of_failing_node(queues, incident)
+        failing = np.array([queue.site == ill for queue in queues])
         return cls(pa.array(names), (np.cumsum(sizes) - sizes)[at], sizes[at], failing)
+
+
+def site_of_failing_node(queues: Sequence[QueueTruth], incident: Incident | None = None) -> str:
+    """Return the site with the failing node: the largest without the incident."""
+    shares = _shares_of_sites(queues)
+    if incident is not None:
+        del shares[incident.site]
+    return max(shares, key=shares.__getitem__)
+
+
+def _shares_of_sites(queues: Sequence[QueueTruth]) -> dict[str, float]:
+    shares = dict.fromkeys((queue.site for queue in queues), 0.0)
+    for queue in queues:
+        shares[queue.site] += queue.share
+    return shares
 
 
 def coded(
