@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from esjobs.core.query import Sum
 from esjobs.core.window import Window
 from esjobs.flags.decomposition.machines import Machines
+from esjobs.records.declared.of_models import smt_of
 from esjobs.records.jobs.resolution import aggregate
 from esjobs.records.names.cpu_models import resolve
 from esjobs.records.references.values import ReferenceScore
@@ -52,15 +53,16 @@ class SmtEffect:
 
 def read_states(store: JobStore, window: Window) -> SmtStates:
     """Read the recorded states; one query to the jobs of the window."""
-    answer = aggregate(store, ("queue", "cpu_raw"), (Sum("cpu_s", "cpu_s"),), window=window)
+    answer = aggregate(store, ("queue", "cpu_raw", "smt"), (Sum("cpu_s", "cpu_s"),), window=window)
     seconds: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
     for row in answer.table.to_pylist():
         model = resolve(row["cpu_raw"])
         if model is None or not row["cpu_s"]:
             continue
         on, recorded = seconds[row["queue"]].get(model.name, (0.0, 0.0))
-        if model.smt is not None:
-            on, recorded = on + row["cpu_s"] * model.smt, recorded + row["cpu_s"]
+        smt = smt_of(row, model)
+        if smt is not None:
+            on, recorded = on + row["cpu_s"] * smt, recorded + row["cpu_s"]
         seconds[row["queue"]][model.name] = (on, recorded)
     return SmtStates(seconds)
 

@@ -4,11 +4,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from esjobs.core.query import Query, Range, SumProduct
 from esjobs.core.window import Window
 from esjobs.records.declared.origin import Declared
-from esjobs.records.names.cpu_models import resolve
+from esjobs.records.names.cpu_models import CpuModel, resolve
 from esjobs.records.references.values import Range as Scores
 from esjobs.records.references.values import ReferenceScore, reference_scores
 from esjobs.store.base import JobStore
@@ -55,10 +56,11 @@ def declared_models(store: JobStore, window: Window, names: Iterable[str]) -> di
 def smt_states(store: JobStore, window: Window) -> dict[str, bool]:
     """Return the SMT state of CPU models whose records agree on one; one query over their CPU strings.
 
-    Pilots write it into the string on part of the machines only: the others are taken to be alike.
+    The field ``smt`` of a record counts before its CPU string. Pilots write the state into that on part of
+    the machines only: the others are taken to be alike.
     """
     query = Query(
-        ("cpu_raw",),
+        ("cpu_raw", "smt"),
         (SumProduct("wall_s", "cores", "core_s"),),
         window,
         where=(Range("wall_s", gt=0),),
@@ -68,9 +70,15 @@ def smt_states(store: JobStore, window: Window) -> dict[str, bool]:
     for row in store.aggregate(query).table.to_pylist():
         model = resolve(row["cpu_raw"]) if row["cpu_raw"] else None
         if model is not None:
-            core_s[model.name][model.smt] += row["core_s"] or 0.0
+            core_s[model.name][smt_of(row, model)] += row["core_s"] or 0.0
     states = {name: _state(of_model) for name, of_model in core_s.items()}
     return {name: state for name, state in states.items() if state is not None}
+
+
+def smt_of(row: Mapping[str, Any], model: CpuModel) -> bool | None:
+    """Return the SMT state of jobs: their field ``smt``, else that of their CPU string, ``model``."""
+    stated: bool | None = row["smt"]
+    return model.smt if stated is None else stated
 
 
 def _state(core_s: Mapping[bool | None, float]) -> bool | None:

@@ -76,6 +76,17 @@ def test_the_records_choose_the_state(
     assert bool(found.note) == (value is None)
 
 
+@pytest.mark.parametrize(("smt", "value"), [(True, math.sqrt(120)), (False, 18.0), (None, 18.0)])
+def test_the_field_of_a_record_counts_before_its_cpu_string(
+    tmp_path: Path, smt: bool | None, value: float
+) -> None:
+    with esjobs.open("duckdb::memory:") as session:
+        session.ingest("jobs", jobs((PILOT.format(""), 1000.0)).assign(smt=smt))
+        session.declared.import_references(written(tmp_path, BOTH), form="hepix-hs23")
+        (found,) = declared_values(session.store, WINDOW, "cpu_model", [NAME]).values()
+    assert found.corepower == pytest.approx(value)
+
+
 def test_an_imported_value_is_before_any_table(tmp_path: Path) -> None:
     with esjobs.open("duckdb::memory:") as session:
         session.ingest("jobs", jobs((PILOT.format(" HT"), 1000.0)))
