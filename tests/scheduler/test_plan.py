@@ -10,6 +10,7 @@ import pytest
 from esjobs.scores.settings import EfficiencySettings
 from scheduler.nights import Nights
 from scheduler.plan import sentences
+from scheduler.settings import NightsSettings
 from tests.messages import compare_text
 from tests.scheduler.stage import FIRST, Stage, days, staged
 
@@ -61,6 +62,24 @@ def test_the_nights_of_a_backfill_are_planned_to_its_end(tmp_path: Path) -> None
         # a piece is a day; by the end of the backfill the window has moved on
         assert [row["backfill"] for row in rows] == ["2025-06-06/2025-06-07", "2025-06-05/2025-06-06"]
         compare_text("\n".join(sentences(stage.nights.plan())))
+
+
+def test_a_longer_window_is_planned_by_what_a_shorter_one_did(tmp_path: Path) -> None:
+    """Its fit writes about as many rows as that of the shorter window, not four times as many."""
+    with staged(tmp_path, **SETTINGS | {"windows": (3,), "headline": 3}) as stage:
+        for day in days(FIRST, 13):
+            stage.arrive(day)
+        for last in (10, 11):
+            stage.hands.morning_after(FIRST + timedelta(days=last))
+            stage.nights.tend()
+        longer = stage.session.settings.section(NightsSettings).model_copy(update={"windows": (3, 12)})
+        settings = stage.session.settings.model_copy(update={"nights": longer})
+        nights = Nights(replace(stage.session._context, settings=settings), retry=stage.hands.patience)
+        stage.hands.morning_after(FIRST + timedelta(days=12))
+        (plan,) = [row for row in nights.plan().to_pylist() if row["night"] == FIRST + timedelta(days=12)]
+        nights.tend()
+        assert "fit 12d" in [step["step"] for step in stage.nights._ledger.steps(plan["night"])]
+        assert_right(stage, plan)
 
 
 def test_a_step_that_is_off_costs_nothing(tmp_path: Path) -> None:
