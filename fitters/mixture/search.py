@@ -110,7 +110,7 @@ def _modes_of(centred: Floats, n_jobs: Ints, sigma: Floats, names: Texts) -> Evi
     if valley.gap > 0:
         columns = float(np.exp(valley.gap)), valley.share, valley.significance
     if valley.bimodal:
-        modes = f"two modes {columns[0]:.1f}x apart, {valley.share:.0%} of the jobs in the smaller"
+        modes = f"two modes {columns[0]:.1f}x apart, {100 * valley.share:.0f} % of the jobs in the smaller"
         return Evidence(*columns, largest, modes)
     wide = too_wide(sigma, n_jobs)
     if wide.any():

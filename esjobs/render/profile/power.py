@@ -60,9 +60,7 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
         return f"nothing: its deviation lies on the limit of {exact_percent(limit)} itself"
     if flag["deviation_err"] ** 2 <= wanted:
         likely = max(flag["p_off"], 1 - flag["p_off"])
-        return (
-            f"it is {sure(likely)} sure, {exact_percent(SURE)} decide: more tasks that other queues run, too"
-        )
+        return f"it is {sure(likely)} sure, {exact_percent(SURE)} decide: more tasks shared with other queues"
     jobs = (flag["deviation_err_stat"] or 0.0) ** 2
     lasting = _lasting(flag, factor)
     tasks = max(0.0, (flag["deviation_err_int"] or 0.0) ** 2 - lasting)
@@ -79,7 +77,7 @@ def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit:
         many = jobs / (wanted - line - lasting - tasks)
         return f"{now}: {_times(many, flag['n_jobs'], 'jobs of the same tasks')}"
     many = (jobs + tasks) / (wanted - line - lasting)
-    return f"{now}: {_times(many, flag['n_tasks'], 'tasks that other queues run, too')}"
+    return f"{now}: {_times(many, flag['n_tasks'], 'tasks shared with other queues')}"
 
 
 def _times(many: float, present: int | None, what: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from esjobs.core.freshness import Freshness
 from esjobs.core.numbers import many, number, percent, signed_percent
 from esjobs.core.words import HALF_WIDTH_90, status_shown
-from esjobs.render.profile.days import DAYS_SHOWN, days_within
+from esjobs.render.profile.days import days_within
 from esjobs.render.profile.profile import Profile, Row
 from esjobs.render.rows import cell_text
 from esjobs.schema.today import EFFICIENCY, FAILED
@@ -181,14 +181,13 @@ def _days(profile: Profile) -> Section | None:
         for place, (day, metrics) in enumerate(by_day.items())
         if day in incident or place >= len(by_day) - _LAST_DAYS
     ]
-    span = f"{DAYS_SHOWN} days" if len(by_day) >= DAYS_SHOWN else many(len(by_day), "day")
     about = (
         "Expected: by the site's own past, two standard deviations, before the day was known. Core-hours "
         f"lost beyond the expected, negative: gained. The last {_LAST_DAYS} days, and those of incidents."
     )
     # free texts are absent where names of people are hidden
     sentences = [row["sentence"] or f"Incident since {row['since']}." for row in profile.incidents]
-    sentences = sentences or [f"No incident in the last {span}."]
+    sentences = sentences or ["No incident in these days."]
     return Section(DAY_BY_DAY, about, sentences, _table(rows))
 
 

@@ -82,12 +82,12 @@ def test_what_a_queue_does_to_a_type_is_no_matter_of_more_tasks() -> None:
     row = flag(0.15, 0.001, 0.08, 0.01)
     factor = {"k": 1.15, "k_err_type": 0.075, "k_err_class": None}
     assert "tasks of other processing types" in needed(row, factor, LIMIT)
-    assert "tasks that other queues run, too" in needed(row, {**factor, "k_err_type": 0.0}, LIMIT)
+    assert "tasks shared with other queues" in needed(row, {**factor, "k_err_type": 0.0}, LIMIT)
 
 
 def test_an_interval_clear_of_the_limit_may_not_be_sure_enough() -> None:
     row = flag(0.30, 0.03, 0.03, 0.01, p_off=0.931, verdict="undecided")
-    assert needed(row, None, LIMIT) == ("it is 93 % sure, 95 % decide: more tasks that other queues run, too")
+    assert needed(row, None, LIMIT) == ("it is 93 % sure, 95 % decide: more tasks shared with other queues")
 
 
 def test_the_line_is_named_where_it_is_the_limit() -> None:
