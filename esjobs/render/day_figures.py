@@ -1,33 +1,31 @@
 """Figures of the judged days of a site: a number by day with the range that was expected."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 
 from dashboards.targets.html.profile import DayByDay, Dot, Tick
-from esjobs.core.numbers import percent
+from esjobs.core.numbers import amount, percent
 from esjobs.core.text import visible
 from esjobs.render.profile.days import Row, days_within
-from esjobs.render.scale import round_values, spread
-from esjobs.schema.today import EFFICIENCY, FAILED
+from esjobs.render.scale import round_values, short_number, spread
+from esjobs.schema.today import EFFICIENCY, FAILED, THROUGHPUT
 
 _WIDTH, _HEIGHT, _LEFT = 860, 230, 66
-_TITLES = ((EFFICIENCY, "CPU efficiency"), (FAILED, "Jobs that failed"))
-_ABOUT = (
-    "Band: expected by the site's own past; shaded: incident; hollow: few jobs; dotted: a declared value "
-    "changed or an incident was acknowledged."
-)
+_TITLES = {EFFICIENCY: "CPU efficiency", FAILED: "Jobs that failed", THROUGHPUT: "Core-hours"}
+_SHARES = (EFFICIENCY, FAILED)
+Text = Callable[[float], str]
 
 
 def day_figures(days: Sequence[Row], incidents: Sequence[Row]) -> Iterator[DayByDay]:
-    """Yield a figure of efficiency and one of failures, of those with two days or more."""
+    """Yield a figure of each metric that has two days or more, in the order of people's questions."""
     incident = days_within(incidents, days[-1]["day"]) if days else set()
-    for metric, title in _TITLES:
+    for metric, title in _TITLES.items():
         rows = [row for row in days if row["metric"] == metric and row["observed"] is not None]
         if len(rows) > 1:
-            yield _figure(title, rows, incident)
+            yield _figure(title, rows, incident, percent if metric in _SHARES else amount)
 
 
-def _figure(title: str, rows: Sequence[Row], incident: Collection[date]) -> DayByDay:
+def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: Text) -> DayByDay:
     ranged = [row for row in rows if row["low"] is not None and row["high"] is not None]
     values = [row["observed"] for row in rows]
     values += [row[name] for row in ranged for name in ("low", "high")]
@@ -49,27 +47,45 @@ def _figure(title: str, rows: Sequence[Row], incident: Collection[date]) -> DayB
 
     return DayByDay(
         title,
-        _ABOUT,
+        _legend(rows, incident),
         _WIDTH,
         _HEIGHT,
         _LEFT,
         bottom,
-        [Tick(y(value), f"{100 * value:g} %") for value in round_values(low, high)],
+        [Tick(y(value), _on_axis(value, text)) for value in round_values(low, high)],
         [Tick(x(day), str(day)) for day in spread([row["day"] for row in rows], 5)],
         [(round(x(row["day"]) - step / 2, 1), round(step, 1)) for row in rows if row["day"] in incident],
         _path([*line("low"), *reversed(line("high"))], closed=True),
         _path([f"{x(row['day'])},{y(row['expected'])}" for row in ranged if row["expected"] is not None]),
         _path([f"{x(row['day'])},{y(row['observed'])}" for row in rows]),
-        [Dot(x(row["day"]), y(row["observed"]), _label(row), row["partial"] is True) for row in rows],
+        [Dot(x(row["day"]), y(row["observed"]), _label(row, text), row["partial"] is True) for row in rows],
         [Tick(x(row["day"]), f"{row['day']}: {visible(row['mark'])}") for row in rows if row["mark"]],
     )
 
 
-def _label(row: Row) -> str:
-    said = f"{row['day']}: {percent(row['observed'])}"
+def _legend(rows: Sequence[Row], incident: Collection[date]) -> str:
+    # of what occurs
+    said = [
+        ("Band: expected by the past.", True),
+        ("Shaded: incident.", any(row["day"] in incident for row in rows)),
+        ("Hollow: few jobs.", any(row["partial"] for row in rows)),
+        (
+            "Dotted: a declared value changed, or an incident was acknowledged.",
+            any(row["mark"] for row in rows),
+        ),
+    ]
+    return " ".join(text for text, occurs in said if occurs)
+
+
+def _on_axis(value: float, text: Text) -> str:
+    return f"{100 * value:g} %" if text is percent else short_number(value)
+
+
+def _label(row: Row, text: Text) -> str:
+    said = f"{row['day']}: {text(row['observed'])}"
     if row["low"] is None or row["high"] is None:
         return said
-    return f"{said}, expected {percent(row['low'])} to {percent(row['high'])}"
+    return f"{said}, expected {text(row['low'])} to {text(row['high'])}"
 
 
 def _path(points: Sequence[str], *, closed: bool = False) -> str:

@@ -36,7 +36,7 @@ from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import Profile, Row, profiles
 from esjobs.render.profile.sections import DAY_BY_DAY, Section, heading, sections, source
 from esjobs.render.rows import cell_text
-from esjobs.render.scale import round_values, spread
+from esjobs.render.scale import round_values, short_number, spread
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
@@ -160,7 +160,7 @@ def curve(
         bottom + 24,
         _COURSE_LEFT,
         bottom,
-        [Tick(y(value), _short_number(value)) for value in round_values(low, high)],
+        [Tick(y(value), short_number(value)) for value in round_values(low, high)],
         [Tick(places[place], values[place][0]) for place in shown] if values else [],
         "M" + "L".join(f"{dot.x},{dot.y}" for dot in dots) if dots else "",
         dots,
@@ -331,18 +331,6 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         path,
         points,
     )
-
-
-def _short_number(value: float) -> str:
-    """A number on an axis.
-
-    >>> _short_number(1.5e6), _short_number(0.825), _short_number(20_000.0)
-    ('1.5 M', '0.825', '20 k')
-    """
-    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g} {prefix}"
-    return f"{value:g}"
 
 
 def _short(text: str) -> str:

@@ -27,3 +27,15 @@ def round_values(low: float, high: float) -> list[float]:
     first = math.ceil(low / step - 1e-9)
     numbers = range(first, math.floor(high / step + 1e-9) + 1)
     return [float(f"{number * step:.12g}") for number in numbers]
+
+
+def short_number(value: float) -> str:
+    """Format a number on an axis.
+
+    >>> short_number(1.5e6), short_number(0.825), short_number(20_000.0)
+    ('1.5 M', '0.825', '20 k')
+    """
+    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g} {prefix}"
+    return f"{value:g}"

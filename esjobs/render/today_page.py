@@ -16,13 +16,15 @@ from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
 from esjobs.render.columns import incidents_for_people
+from esjobs.render.day_figures import day_figures
 from esjobs.render.freshness import freshness_of
 from esjobs.render.nights_map import MOST_ROWS, nights_map
+from esjobs.render.profile.days import METRICS, days_of_site
 from esjobs.render.profile_page import columns_of
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.schema.nights import NIGHTS
 from esjobs.schema.speed import FIT_SUMMARIES, SPEED
-from esjobs.schema.today import INCIDENT_NIGHTS, INCIDENTS, LASTING
+from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, THROUGHPUT
 from esjobs.store.base import JobStore
 from esjobs.today.overview import listed
 from esjobs.today.sentences import hours, what_is_wrong
@@ -55,7 +57,8 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     open_flags = [_open_flags(states, level, words) for level, words in _LEVELS]
     days = (run.window.last_day - timedelta(days=INCIDENT_DAYS), max(run.window.last_day, now.date()))
     parts = [_conclusion(store, run, states), _changes(store, states), _incidents(store, *days)]
-    return ProfilePage("Today", source, [*parts, *_map(store, states), *open_flags, *_nights(store)])
+    parts += [*_map(store, states), *_days(store), *open_flags, *_nights(store)]
+    return ProfilePage("Today", source, parts)
 
 
 def wall_page(store: JobStore) -> Wall:
@@ -103,6 +106,12 @@ def _map(store: JobStore, states: Sequence[Row], most: int = MOST_ROWS) -> list[
     night = max((row["night"] for row in states if row["night"] is not None), default=None)
     found = None if night is None else nights_map(store, night, most)
     return [] if found is None else [Part("Flagged queues by night", "", [], [], None, found)]
+
+
+def _days(store: JobStore) -> list[Part]:
+    """All sites together by day, where the daily watch has judged two days or more."""
+    figures = list(day_figures(days_of_site(store, EVERYWHERE, (*METRICS, THROUGHPUT)), ()))
+    return [Part("All sites by day", "", [], figures, None)] if figures else []
 
 
 def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:

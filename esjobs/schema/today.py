@@ -12,6 +12,8 @@ CHANGES = ("noticed", "opened", "reopened", "lasting", "over", "withdrawn", "ack
 """Changes of an incident by a night."""
 EFFICIENCY, FAILED = "efficiency", "failed"
 """Metrics that cost core-hours; a category of failures is ``failed: CATEGORY``."""
+THROUGHPUT = "throughput"
+"""Metric of the core-hours of a day."""
 WAIT_EDGES_S = tuple(2.0**power for power in range(7, 18))
 """Edges of the bins of waiting times: 2 minutes to 36 hours."""
 WAITED = tuple(f"waited_{number}" for number in range(len(WAIT_EDGES_S) + 1))

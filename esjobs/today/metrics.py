@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.core.numbers import core_h, count, duration, percent
-from esjobs.schema.today import EVERYWHERE, WAIT_EDGES_S
+from esjobs.schema.today import EVERYWHERE, THROUGHPUT, WAIT_EDGES_S
 from esjobs.today.days import LEAST_DAYS, Bools, Day
 from esjobs.today.expected import (
     LEAST_SURPRISE,
@@ -245,7 +245,7 @@ def _instead(form: Callable[[float], str], before: str, after: str = "") -> Call
     return lambda of: f"{before}{form(of.observed)} instead of {form(of.expected)}{after}"
 
 
-THROUGHPUT, ARRIVALS, WAITING = "throughput", "arrivals", "waiting"
+ARRIVALS, WAITING = "arrivals", "waiting"
 MEMORY, UNKNOWN_CPU = "memory", "unknown cpu"
 
 METRICS = (

@@ -12,17 +12,18 @@ from esjobs.store.base import JobStore
 DAYS_SHOWN = 42
 """Last judged days of a site on its page."""
 METRICS = (EFFICIENCY, FAILED)
+"""Metrics of a site that its page shows."""
 _COLUMNS = ("day", "metric", "observed", "expected", "low", "high", "cost_core_h", "partial", "mark")
 
 Row = Mapping[str, Any]
 
 
-def days_of_site(store: JobStore, site: str) -> list[Row]:
-    """Return efficiency and failures of the last judged days of a site, oldest first.
+def days_of_site(store: JobStore, site: str, metrics: tuple[str, ...] = METRICS) -> list[Row]:
+    """Return metrics of the last judged days of a site, or of all together, oldest first.
 
-    Cost: two numbers a day of the whole watch of the site.
+    Cost: these numbers of every judged day.
     """
-    where = [In("site", (site,)), In("metric", METRICS)]
+    where = [In("site", (site,)), In("metric", metrics)]
     rows = read_table(store, TODAY_DAYS, where, _COLUMNS).to_pylist()
     if not rows:
         return []

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.targets.html.profile import DayByDay
 from esjobs.api.session import Session
 from esjobs.publish.publication import read_table
 from esjobs.render.day_figures import day_figures
-from esjobs.render.profile.days import DAYS_SHOWN, METRICS, days_within
+from esjobs.render.profile.days import DAYS_SHOWN, METRICS, days_of_site, days_within
 from esjobs.render.profile.sections import DAY_BY_DAY, sections
-from esjobs.schema.today import TODAY_DAYS
+from esjobs.render.today_page import today_page
+from esjobs.schema.today import EVERYWHERE, TODAY_DAYS
 from tests.cli.running import job_file
-from tests.conftest import memory_session
+from tests.conftest import NOW, memory_session
 from tests.today.grid_jobs import BAD_FROM, BAD_SITE, BAD_TO, DAYS, day, jobs_of, put
 
 
@@ -97,3 +99,17 @@ def test_without_judged_days_nothing_is_said(tmp_path: Path) -> None:
         assert (profile.days, profile.incidents) == ([], [])
         assert DAY_BY_DAY not in [each.title for each in sections(profile.content)]
         assert DAY_BY_DAY not in profile.html
+
+
+def test_the_first_page_has_the_days_of_all_sites(judged: Session) -> None:
+    judged.run()
+    page = today_page(judged.store, NOW)
+    (part,) = [each for each in page.parts if each.title == "All sites by day"]
+    titles = [figure.title for figure in part.figures]
+    assert titles[:2] == ["CPU efficiency", "Jobs that failed"]
+    n_days = len({row["day"] for row in days_of_site(judged.store, EVERYWHERE)})
+    for figure in part.figures:
+        assert isinstance(figure, DayByDay)
+        assert 1 < len(figure.dots) <= n_days
+        assert figure.about.startswith("Band: ")
+        assert "Shaded" not in figure.about
