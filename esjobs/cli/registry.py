@@ -61,6 +61,9 @@ _QUERY = (
         "compare", "results:compare", "Compare two runs: changed verdicts and factors, in standard errors."
     ),
     CommandEntry(
+        "probes", "probes:probes", "Compare benchmarks in job slots with production and the declared values."
+    ),
+    CommandEntry(
         "report",
         "results:report",
         "Write a self-contained HTML report: who deviates, by how much, on what evidence.",

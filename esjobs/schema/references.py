@@ -56,4 +56,28 @@ REFERENCES = Table(
     order=columns("benchmark cpu_model smt cores value_per_core"),
 )
 
-TABLES = (REFERENCES,)
+PROBES = Table(
+    "probes",
+    "benchmarks that ran in job slots of queues",
+    "import_id",
+    (
+        column("queue", "keyword", "queue of the job"),
+        column("node", "keyword", "node of the job; null: unknown"),
+        column("measured_at", "time", "time of the measurement", "UTC"),
+        column("benchmark", "keyword", "HS06 or HS23", values=("HS06", "HS23")),
+        column("value_per_core", "number", "score per core of the slot", "benchmark per core"),
+        column("cpu_model", "keyword", "canonical CPU model; null: unknown"),
+        column("import_id", "keyword", "hash of the imported file and options"),
+        column("source", "text", "source file"),
+        column("imported_at", "time", "time of the import", "UTC"),
+    ),
+    time="measured_at",
+    entered=True,
+    made_by="ingest probes",
+    key=columns("queue node measured_at benchmark"),
+)
+
+INTERVALS = tuple(f"{name}_{end}" for name in ("probes", "production", "ratio") for end in ("low", "high"))
+"""Columns of the comparison of probes with production that the terminal omits: sentences have them."""
+
+TABLES = (REFERENCES, PROBES)

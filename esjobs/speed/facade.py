@@ -9,7 +9,7 @@ from esjobs.records.choice import chosen_values, with_values
 from esjobs.records.context import Facade
 from esjobs.records.jobs.conditions import canonical
 from esjobs.records.names import spelling
-from esjobs.schema.speed import FACTORS, SPEED
+from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.checks import writes
 
@@ -88,6 +88,17 @@ class Speed(Facade):
         # chosen afterwards: the common scale of two runs is that of all their names
         rows = spelling.chosen_rows(FACTORS, chosen, lambda values: with_values(changes, values))
         return Answer(rows, details=pair)
+
+    def probes(self, queue: Names = (), *, run: str | None = None) -> Answer:
+        """Benchmarks in job slots beside production and the declared value, of a run (None: the latest).
+
+        See :func:`esjobs.speed.probes.compare_probes`.
+        """
+        from esjobs.publish.finding import find_run
+        from esjobs.speed.probes import compare_probes
+
+        store = self._context.store
+        return compare_probes(store, find_run(store, SPEED, (FLAGS.made_by,), run), listed(queue))
 
     def _chain(self) -> "Chain":
         from esjobs.speed.chain import Chain

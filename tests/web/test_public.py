@@ -57,6 +57,8 @@ def everything(client: Client, public: bool = False) -> dict[str, bytes]:
     first = [row for row in rows if len(row["job_id"]) < LONGEST]
     addresses += [f"/job/{quote(row['job_id'], safe='')}?source={quote(row['source'])}" for row in first]
     addresses += [f"/queue/{quote(row['queue'], safe='')}" for row in first]
+    sites = client.get("/api/v1/sites").json["rows"]
+    addresses += [f"/site/{quote(row['site'], safe='')}" for row in sites]
     page = client.get("/pages/efficiency.html").text
     folder = re.search(r'data-folder="([^"]+)"', page)
     assert folder is not None
@@ -84,6 +86,7 @@ def test_no_format_has_a_name_of_a_person(store: Path, open_web: Opened, tmp_pat
                 n_tainted += len(columns)
                 values = ", ".join(f"\"{name}\" = '{TAINT}'" for name in columns)
                 opened.execute(f'UPDATE results."{table.name}" SET {values}')  # noqa: S608
+        opened.execute(f"UPDATE results.today_days SET mark = 'acknowledged by {TAINT}'")  # noqa: S608
     assert n_tainted > 20
     shown = everything(open_web(tainted))
     assert sum(TAINT.encode() in body for body in shown.values()) > 10

@@ -26,6 +26,7 @@ from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.kinds import Kind
 from esjobs.schema.references import REFERENCES
 from esjobs.schema.speed import COMPONENTS, CPU_MIX, FACTORS, FLAGS, RESIDUALS, SPEED, TASK_RESULTS
+from esjobs.speed.probes import probe_rows
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.base import JobStore
 
@@ -46,7 +47,7 @@ class Profile:
     ``needs``: by name, what would decide a verdict that claims nothing. ``percentiles``: among all others.
     ``history``: flags of all windows as long as that of the run, oldest first. ``has_events``: False if no
     stored job records its events, so that none of them can be fitted. ``days``, ``incidents``: of a site,
-    what the daily watch says of its last weeks.
+    what the daily watch says of its last weeks. ``probes``: of queues, beside production.
     """
 
     named: Named
@@ -72,6 +73,7 @@ class Profile:
     has_events: bool = True
     days: Sequence[Row] = ()
     incidents: Sequence[Row] = ()
+    probes: Sequence[Row] = ()
 
 
 def profile(store: JobStore, level: Level, name: str) -> Profile:
@@ -85,6 +87,8 @@ def profile(store: JobStore, level: Level, name: str) -> Profile:
     window = _stored(store) if run is None else run.window
     (found,) = profiles(store, [named(store, level, name, run, window)], run, window)
     meant = found.named
+    if run is not None and level == "queue":
+        found = replace(found, probes=probe_rows(store, run, meant.names))
     # without a table of sites a queue is its own site
     if level == "cpu_model" or not (meant.of_site or meant.site in (None, meant.title)):
         return found

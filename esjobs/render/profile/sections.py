@@ -68,6 +68,7 @@ def sections(profile: Profile) -> list[Section]:
         _mixes(profile),
         _machines(profile),
         _references(profile),
+        _probes(profile),
         _standings(profile),
         _tasks(profile),
         _history(profile),
@@ -309,6 +310,15 @@ def _references(profile: Profile) -> Section | None:
         for row in profile.references
     ]
     return Section("Published scores", table=_table(rows)) if rows else None
+
+
+def _probes(profile: Profile) -> Section | None:
+    if not profile.probes:
+        return None
+    start = "{queue}: {sentence}" if len(profile.named.names) > 1 else "{sentence}"
+    sentences = [start.format(**row) for row in profile.probes]
+    about = "Benchmarks in job slots, the 90 days to the end of the window, with 90 % intervals."
+    return Section("Probes", about, sentences)
 
 
 def _standings(profile: Profile) -> Section | None:

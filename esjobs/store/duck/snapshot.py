@@ -30,6 +30,8 @@ _QUOTING = {
     "loads": ("files", "filled"),
     "nights": ("reason",),
     "night_steps": ("reason", "notes"),
+    # who acknowledged an incident
+    "today_days": ("mark",),
 }
 
 State = tuple[tuple[int, int, int], ...]

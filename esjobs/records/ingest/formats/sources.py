@@ -16,6 +16,7 @@ from esjobs.records.ingest.formats.perf_stat import PerfStat
 from esjobs.records.ingest.formats.pledges import PLEDGE_TABLES
 from esjobs.records.ingest.formats.power import EMISSION_TABLE, POWER_TABLE
 from esjobs.records.ingest.formats.prmon import Prmon
+from esjobs.records.ingest.formats.probes import PROBE_TABLE
 from esjobs.records.ingest.formats.published_scores import ATLAS_FACTORS, ATLAS_HS06, HEPIX_HS06, HEPIX_HS23
 from esjobs.records.ingest.formats.slurm import SLURM
 from esjobs.records.ingest.formats.slurm_profile import SlurmProfile
@@ -47,6 +48,7 @@ SOURCES: tuple[Source, ...] = (
     DOWNTIME_TABLE,
     POWER_TABLE,
     EMISSION_TABLE,
+    PROBE_TABLE,
 )
 """Every format that ``esjobs ingest`` reads."""
 
