@@ -240,7 +240,7 @@ def _scores(of: Person) -> Section:
             "mean": row["score"],
             "95 % from": row["score_low"],
             "to": row["score_high"],
-            "coverage, %": None if row["coverage"] is None else 100 * row["coverage"],
+            "coverage, %": _of_hundred(row["coverage"]),
             "scored jobs": row["n_scored"],
             "place": f"{row['place']:,} of {row['n_names']:,}",
             "differs from others": row["differs"],
@@ -319,7 +319,7 @@ def _wasteful(of: Person) -> Section | None:
             "application": row["application"],
             "node-hours": row["node_h"],
             "idle core-hours": row["idle_core_h"],
-            "CPU efficiency, %": None if row["cpu_efficiency"] is None else 100 * row["cpu_efficiency"],
+            "CPU efficiency, %": _of_hundred(row["cpu_efficiency"]),
         }
         for row in of.wasteful
     ]
@@ -332,13 +332,17 @@ def _group(field: str, title: str, groups: Sequence[Row]) -> Section | None:
             field: row[field],
             "jobs": row["jobs"],
             "core-hours": row["core_h"],
-            "CPU efficiency, %": None if row["efficiency"] is None else 100 * row["efficiency"],
+            "CPU efficiency, %": _of_hundred(row["efficiency"]),
             "idle core-hours": row["idle_core_h"],
-            "failed jobs, %": None if row["failure_rate"] is None else 100 * row["failure_rate"],
+            "failed jobs, %": _of_hundred(row["failure_rate"]),
         }
         for row in groups
     ]
     return Section(title, table=_table(rows)) if rows else None
+
+
+def _of_hundred(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 1)
 
 
 def _table(rows: Sequence[Row]) -> pa.Table:
