@@ -10,7 +10,7 @@ from esjobs.schema.references import INTERVALS
 @example("esjobs ingest probes probes.csv", "esjobs probes --queue POPLAR-LCG2")
 @click.command()
 @click.option("--queue", "queues", multiple=True, metavar="QUEUE", help="Queue; repeat for several.")
-@click.option("--run", metavar="RUN", help="Run of speed factors (default: the latest).")
+@click.option("--run", metavar="RUN", help="Run id; default: the latest.")
 @top_option(0)
 @rows_options
 @click.pass_obj
