@@ -15,9 +15,9 @@ from esjobs.schema.references import INTERVALS
 @rows_options
 @click.pass_obj
 def probes(obj: Context, queues: tuple[str, ...], run: str | None, top: int, form: str, out: str) -> None:
-    """Benchmarks in job slots (esjobs ingest probes) beside production and the declared value.
+    """Compare benchmarks in job slots with production and the declared values.
 
-    ratio: production over probes, with its 90 % interval.
+    Probes of the 90 days to the end of the run's window (esjobs ingest probes). ratio: production over probes.
     """
     with obj.session() as session:
         answer = session.speed.probes(queues, run=run)
