@@ -73,12 +73,15 @@ def place_cores(
     fitting = [row for row in rows if _memory(row) >= least_gb]
     table = pa.Table.from_pylist(_ranked(fitting), schema=_SCHEMA)
     line = max((scores[row["queue"]].line for row in fitting), default=0.0)
+    left_out = (
+        (len(jobs) - len(rows), "without a measured score or efficiency"),
+        (len(rows) - len(fitting), "where no job used so much memory per core"),
+    )
     notes = (
         f"measured scores: {cells.run.title}",
         "queues of one rank cannot be separated",
         f"error of the line, common to all and not in the intervals: {exact_percent(line)}",
-        f"left out: {many(len(jobs) - len(rows), 'queue')} without a measured score or efficiency, "
-        f"{len(rows) - len(fitting)} where no job used so much memory per core",
+        *(f"left out: {many(number, 'queue')} {why}" for number, why in left_out if number),
     )
     return Answer(table, notes, title=f"work of {cores:,} cores per wall hour", run=cells.run)
 
