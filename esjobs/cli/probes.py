@@ -17,7 +17,8 @@ from esjobs.schema.references import INTERVALS
 def probes(obj: Context, queues: tuple[str, ...], run: str | None, top: int, form: str, out: str) -> None:
     """Compare benchmarks in job slots with production and the declared values.
 
-    Probes of the 90 days to the end of the run's window (esjobs ingest probes). ratio: production over probes.
+    Probes of the 90 days to the end of the run's window count (esjobs ingest probes). ratio: production over
+    probes.
     """
     with obj.session() as session:
         answer = session.speed.probes(queues, run=run)
