@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 
 from dashboards.targets.html.profile import DayByDay, Dot, Tick
-from esjobs.core.numbers import amount, percent
+from esjobs.core.numbers import amount, exact_percent, percent
 from esjobs.core.text import visible
 from esjobs.render.profile.days import Row, days_within
 from esjobs.render.scale import round_values, short_number, spread
@@ -78,7 +78,7 @@ def _legend(rows: Sequence[Row], incident: Collection[date]) -> str:
 
 
 def _on_axis(value: float, text: Text) -> str:
-    return f"{100 * value:g} %" if text is percent else short_number(value)
+    return exact_percent(value) if text is percent else short_number(value)
 
 
 def _label(row: Row, text: Text) -> str:
