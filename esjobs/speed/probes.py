@@ -148,7 +148,9 @@ def _row(queue: str, benchmark: str, of: Probed, flag: Row | None, limit: float)
         row["declared"] = flag["corepower"] if flag["benchmark"] == benchmark else None
         if flag["estimate"] and flag["estimate_benchmark"] == benchmark:
             row |= _against_production(of, flag, limit)
-    return row | {"sentence": _sentence(row, math.log1p(limit) + half)}
+    return row | {
+        "sentence": _sentence(row, math.log1p(limit) + half, None if flag is None else flag["benchmark"])
+    }
 
 
 def _against_production(of: Probed, flag: Row, limit: float) -> dict[str, Any]:
@@ -171,8 +173,10 @@ def _against_production(of: Probed, flag: Row, limit: float) -> dict[str, Any]:
     }
 
 
-def _sentence(row: Row, far: float) -> str:
-    declared = f"Declared {number(row['declared'])}, " if row.get("declared") else "Nothing declared, "
+def _sentence(row: Row, far: float, declared_in: str | None) -> str:
+    declared = "Nothing declared, " if declared_in is None else f"Declared in {declared_in}, "
+    if row.get("declared"):
+        declared = f"Declared {number(row['declared'])}, "
     probes = (
         f"probes {number(row['probes'])} ({number(row['probes_low'])} to {number(row['probes_high'])}; "
         f"{many(row['n_probes'], 'probe')} on {many(row['n_nodes'], 'node')})"

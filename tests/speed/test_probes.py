@@ -85,6 +85,9 @@ def test_what_has_no_factor_on_its_scale_is_not_compared(fitted: Session, tmp_pa
     rows = fitted.speed.probes().rows.to_pylist()
     assert [row["verdict"] for row in rows] == [NOT_COMPARABLE] * 2
     assert [row["ratio"] for row in rows] == [None, None]
+    said = {row["queue"]: row["sentence"] for row in rows}
+    assert said["NOWHERE"].startswith("Nothing declared, ")
+    assert said[str(of["name"])].startswith("Declared in HS06, ")
 
 
 def test_old_probes_and_later_ones_do_not_count(fitted: Session, tmp_path: Path) -> None:
