@@ -58,8 +58,8 @@ class Days:
     alike: Floats
 
 
-def told(days: Days, night: int, names: list[int] | None = None) -> Iterator[tuple[int, int, float, float]]:
-    """Name, day, size and significance of what a night finds at the lowest of the thresholds."""
+def series_of(days: Days, night: int, names: list[int] | None = None) -> Iterator[tuple[int, Series]]:
+    """Name and series of each name that a night looks at."""
     first = max(0, night - HISTORY + 1)
     seen = slice(first, night + 1)
     value, white, lasting = days.value[seen], days.white[seen], days.lasting[seen]
@@ -68,13 +68,16 @@ def told(days: Days, night: int, names: list[int] | None = None) -> Iterator[tup
         known = np.isfinite(aligned[:, name])
         if known.sum() < 8:
             continue
+        alike = days.alike[name, seen, seen]
         series = Series(
-            np.arange(first, night + 1),
-            aligned[:, name],
-            white[:, name],
-            lasting[:, name],
-            days.alike[name, seen, seen],
-        ).keep(known)
+            np.arange(first, night + 1), aligned[:, name], white[:, name], lasting[:, name], alike
+        )
+        yield name, series.keep(known)
+
+
+def told(days: Days, night: int, names: list[int] | None = None) -> Iterator[tuple[int, int, float, float]]:
+    """Name, day, size and significance of what a night finds at the lowest of the thresholds."""
+    for name, series in series_of(days, night, names):
         for step in find_steps(series, series.scale, THRESHOLDS[0]):
             if step.exceeds(SMALLEST):
                 yield name, step.day, step.size, step.significance

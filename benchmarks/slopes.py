@@ -10,14 +10,15 @@ import argparse
 import math
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.drift import HISTORY, SMALLEST, Days, Floats, grid_days
+from benchmarks.drift import SMALLEST, Days, Floats, grid_days, series_of
 from benchmarks.drift_grids import GRIDS
 from benchmarks.machine import describe
-from fitters import Series, Slope, align_days, find_slope, find_steps
+from fitters import Slope, find_slope, find_steps
 
 OUT = Path(__file__).parent / "results" / "slopes.md"
 SINCE, FIRST_NIGHT = 12, 20
@@ -34,19 +35,13 @@ def first_nights(days: Days, name: int, planted: Floats) -> tuple[int | None, in
     value = days.value.copy()
     value[:, name] += planted
     first: dict[bool, int] = {}
+    changed = replace(days, value=value)
     for night in range(FIRST_NIGHT, len(value)):
-        seen = slice(max(0, night - HISTORY + 1), night + 1)
-        white, lasting = days.white[seen], days.lasting[seen]
-        aligned = align_days(value[seen], np.hypot(white, lasting))[:, name]
-        alike = days.alike[name, seen, seen]
-        series = Series(np.arange(len(aligned)), aligned, white[:, name], lasting[:, name], alike)
-        series = series.keep(np.isfinite(aligned))
-        if len(series.day) < 8:
-            continue
-        scale = series.scale
-        for found in (find_slope(series, scale), *find_steps(series, scale)):
-            if found is not None and found.exceeds(SMALLEST):
-                first.setdefault(isinstance(found, Slope), night)
+        for _, series in series_of(changed, night, [name]):
+            scale = series.scale
+            for found in (find_slope(series, scale), *find_steps(series, scale)):
+                if found is not None and found.exceeds(SMALLEST):
+                    first.setdefault(isinstance(found, Slope), night)
     return first.get(True), first.get(False)
 
 

@@ -27,12 +27,8 @@ def utilisation(store: JobStore, window: Window | None, where: Sequence[str] = (
     rows = []
     for row in work.rows.to_pylist():
         power = of_user.get(row["user"], {})
-        core_h, cpu_h, declared_h, grams = (
-            row["core_h"],
-            row["cpu_core_h"],
-            row["declared_h"],
-            power.get("gco2e"),
-        )
+        core_h, cpu_h, declared_h = (row[name] for name in ("core_h", "cpu_core_h", "declared_h"))
+        grams = power.get("gco2e")
         rows.append(
             {
                 "user": row["user"],

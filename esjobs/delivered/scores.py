@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from esjobs.core.query import In
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, INTERVAL_LEVEL
+from esjobs.core.words import HALF_WIDTH_90, INTERVAL_LEVEL
 from esjobs.publish.latest import latest_first, latest_run
 from esjobs.publish.publication import read_table
-from esjobs.publish.stored import StoredRun, stored_runs
+from esjobs.publish.stored import StoredRun, of_headline, stored_runs
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.speed import FLAGS, LINES, SPEED
 from esjobs.store.base import JobStore
@@ -42,12 +42,7 @@ def run_for(store: JobStore, window: Window) -> StoredRun | None:
 
 def measured_scores(store: JobStore, run: StoredRun, level: str = "queue") -> dict[str, Measured]:
     """Return the measured scores of the names of a run; names without an estimate are absent."""
-    where = [
-        In("run", (run.run,)),
-        In("level", (level,)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-    ]
+    where = of_headline(run, level)
     lines = read_table(store, LINES, where, ["benchmark", "slope", "slope_err"]).to_pylist()
     line = {row["benchmark"]: row["slope_err"] / row["slope"] for row in lines if row["slope"]}
     columns = ["name", "estimate", "estimate_low", "estimate_high", "estimate_benchmark"]

@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from esjobs.core.numbers import day_range
-from esjobs.core.query import Filter, In
+from esjobs.core.query import In
 from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, HALF_WIDTH_90, JUDGED
@@ -174,12 +174,6 @@ class _Verdicts:
             return False
         low, high = interval(row)
         return low is not None and high is not None and max(-low, high) <= self.limit - self.margin
-
-
-def of_headline(run: StoredRun, level: str) -> list[Filter]:
-    """Return the conditions for the rows of a run's default method over all types."""
-    of_run = {"run": run.run, "level": level, "processing_type": ALL_TYPES, "method": run.headline or ""}
-    return [In(column, (value,)) for column, value in of_run.items()]
 
 
 def interval(row: Mapping[str, Any]) -> tuple[float | None, float | None]:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
-from esjobs.core.query import In
+from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import read_table
 from esjobs.schema.kinds import Kind
 from esjobs.schema.runs import RUNS
@@ -136,3 +137,9 @@ def _settings_of(text: str) -> Mapping[str, Any]:
     """Parse settings; the cache serves repeated texts."""
     settings: Mapping[str, Any] = json.loads(text)
     return settings
+
+
+def of_headline(run: StoredRun, level: str) -> list[Filter]:
+    """Return the conditions for the rows of a run's default method over all types."""
+    of_run = {"run": run.run, "level": level, "processing_type": ALL_TYPES, "method": run.headline or ""}
+    return [In(column, (value,)) for column, value in of_run.items()]

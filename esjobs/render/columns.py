@@ -14,7 +14,7 @@ from esjobs.core.numbers import percent, signed_interval, signed_percent
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
-from esjobs.schema.today import LASTING
+from esjobs.schema.today import REPORTED
 from esjobs.today.sentences import command, hours, what_is_wrong
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
@@ -158,7 +158,7 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     from esjobs.today.states import Incident
 
     listed = rows.to_pylist()
-    reported = [row for row in listed if row["state"] in (*LASTING, "closed")]
+    reported = [row for row in listed if row["state"] in REPORTED]
     counts = Counter(row["state"] for row in listed)
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
     title = f"{states}, as of night {max(row['night'] for row in listed)}" if listed else "no incidents"
@@ -184,7 +184,7 @@ def commands_of(rows: pa.Table) -> list[str]:
     """Return a line for each reported incident with a cost: the command that shows its parts."""
     from esjobs.today.states import Incident
 
-    reported = [Incident(**row) for row in rows.to_pylist() if row["state"] in (*LASTING, "closed")]
+    reported = [Incident(**row) for row in rows.to_pylist() if row["state"] in REPORTED]
     return [f"cost in parts: {each}" for each in map(command, reported) if each]
 
 

@@ -7,7 +7,7 @@ from dashboards.targets.html.profile import DayByDay, Dot, Tick
 from esjobs.core.numbers import amount, exact_percent, percent
 from esjobs.core.text import visible
 from esjobs.render.profile.days import Row, days_within
-from esjobs.render.scale import round_values, short_number, spread
+from esjobs.render.scale import heights, round_values, short_number, spread
 from esjobs.schema.today import EFFICIENCY, FAILED, THROUGHPUT
 
 _WIDTH, _HEIGHT, _LEFT = 860, 230, 66
@@ -33,17 +33,15 @@ def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: T
     margin = 0.06 * (high - low or high or 1.0)
     low, high = max(0.0, low - margin), high + margin
     bottom = _HEIGHT - 24
+    y = heights(low, high, bottom)
     first, last = rows[0]["day"], rows[-1]["day"]
     step = (_WIDTH - _LEFT - 80) / ((last - first).days or 1)
 
     def x(day: date) -> float:
         return float(round(_LEFT + 20 + (day - first).days * step, 1))
 
-    def y(value: float) -> float:
-        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
-
-    def line(name: str) -> list[str]:
-        return [f"{x(row['day'])},{y(row[name])}" for row in ranged]
+    def line(name: str, of: Sequence[Row] = ranged) -> list[str]:
+        return [f"{x(row['day'])},{y(row[name])}" for row in of if row[name] is not None]
 
     return DayByDay(
         title,
@@ -54,11 +52,11 @@ def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: T
         bottom,
         [Tick(y(value), _on_axis(value, text)) for value in round_values(low, high)],
         [Tick(x(day), str(day)) for day in spread([row["day"] for row in rows], 5)],
+        _path(line("observed", rows)),
+        [Dot(x(row["day"]), y(row["observed"]), _label(row, text), row["partial"] is True) for row in rows],
         [(round(x(row["day"]) - step / 2, 1), round(step, 1)) for row in rows if row["day"] in incident],
         _path([*line("low"), *reversed(line("high"))], closed=True),
-        _path([f"{x(row['day'])},{y(row['expected'])}" for row in ranged if row["expected"] is not None]),
-        _path([f"{x(row['day'])},{y(row['observed'])}" for row in rows]),
-        [Dot(x(row["day"]), y(row["observed"]), _label(row, text), row["partial"] is True) for row in rows],
+        _path(line("expected")),
         [Tick(x(row["day"]), f"{row['day']}: {visible(row['mark'])}") for row in rows if row["mark"]],
     )
 

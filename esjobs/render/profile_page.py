@@ -23,20 +23,19 @@ from dashboards.targets.html.profile import (
 )
 from esjobs.core.errors import NoJobsError
 from esjobs.core.numbers import exact_percent, number, signed_percent
-from esjobs.core.query import In
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
+from esjobs.core.words import HALF_WIDTH_90, status_shown
 from esjobs.publish.publication import read_table
-from esjobs.publish.stored import StoredRun
+from esjobs.publish.stored import StoredRun, of_headline
 from esjobs.records.jobs.query import query_jobs
 from esjobs.render.day_figures import day_figures
 from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import Profile, Row, profiles
 from esjobs.render.profile.sections import DAY_BY_DAY, Section, heading, sections, source
 from esjobs.render.rows import cell_text
-from esjobs.render.scale import round_values, short_number, spread
+from esjobs.render.scale import heights, round_values, short_number, spread
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
@@ -66,14 +65,8 @@ MOST_FOLDS = 25
 
 def folds(store: JobStore, run: StoredRun) -> list[Fold]:
     """Of a run, the sites with a queue that deviates or is undecided, the largest deviations first."""
-    where = [
-        In("run", (run.run,)),
-        In("level", ("queue",)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-    ]
     columns = ["name", "site", "verdict", "confirmed", "deviation"]
-    rows = read_table(store, FLAGS, where, columns).to_pylist()
+    rows = read_table(store, FLAGS, of_headline(run, "queue"), columns).to_pylist()
     sites: dict[str, list[Row]] = {}
     for row in rows:
         sites.setdefault(row["site"] or row["name"], []).append(row)
@@ -126,8 +119,7 @@ def trends(store: JobStore, run: StoredRun) -> Part | None:
 
 
 def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
-    where = [In("run", (run.run,)), In("level", ("queue",)), In("method", (run.headline or "",))]
-    rows = read_table(store, FLAGS, [*where, In("processing_type", (ALL_TYPES,))]).to_pylist()
+    rows = read_table(store, FLAGS, of_headline(run, "queue")).to_pylist()
     found = sorted((row for row in rows if row["confirmed"] is True), key=verdict_order)
     return [Named("queue", row["name"], (row["name"],), row["site"]) for row in found[:_MOST_COURSES]]
 
@@ -143,10 +135,8 @@ def curve(
     low, high = max(0.0, low - margin), high + margin
     bottom, width = _COURSE_HEIGHT - 44, _WIDTH
     gap = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
+    y = heights(low, high, bottom)
     places = [round(_COURSE_LEFT + 30 + number * gap, 1) for number in range(len(values))]
-
-    def y(value: float) -> float:
-        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
 
     dots = [
         Dot(x, y(value), f"{week}: {cell_text(value)}")
@@ -290,13 +280,11 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
     bottom = _COURSE_HEIGHT - 24
     first, last = rows[0]["window_end"], rows[-1]["window_end"]
     span = (last - first).total_seconds() or 1.0
+    y = heights(low, high, bottom)
 
     def x(moment: datetime) -> float:
         share = (moment - first).total_seconds() / span
         return float(round(_COURSE_LEFT + 30 + share * (_WIDTH - _COURSE_LEFT - 110), 1))
-
-    def y(value: float) -> float:
-        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
 
     points = [
         Point(

@@ -1,7 +1,7 @@
 """Round numbers and moments for the axes of figures."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -39,3 +39,10 @@ def short_number(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:g} {prefix}"
     return f"{value:g}"
+
+
+def heights(low: float, high: float, bottom: int) -> Callable[[float], float]:
+    """Return the function from values to heights in a figure; its axis goes from ``low``, at ``bottom``, to
+    ``high``.
+    """
+    return lambda value: float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))

@@ -19,12 +19,12 @@ from esjobs.render.columns import incidents_for_people
 from esjobs.render.day_figures import day_figures
 from esjobs.render.freshness import freshness_of
 from esjobs.render.nights_map import MOST_ROWS, nights_map
-from esjobs.render.profile.days import METRICS, days_of_site
+from esjobs.render.profile.days import METRICS, days_of_site, newest_incidents
 from esjobs.render.profile_page import columns_of
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
 from esjobs.schema.nights import NIGHTS
 from esjobs.schema.speed import FIT_SUMMARIES, SPEED
-from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, THROUGHPUT
+from esjobs.schema.today import EVERYWHERE, INCIDENTS, LASTING, THROUGHPUT
 from esjobs.store.base import JobStore
 from esjobs.today.overview import listed
 from esjobs.today.sentences import hours, what_is_wrong
@@ -158,17 +158,11 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
 
 def _incidents(store: JobStore, first: date, last: date) -> Part:
     """Incidents of the daily watch: those that last by cost, then those of these days that are over."""
-    table, _ = incidents_for_people(_newest_incidents(store, first, last))
+    table, _ = incidents_for_people(listed(newest_incidents(store, first, last)))
     if not table.num_rows:
         return Part("Incidents", "", [f"No incident of a site in {INCIDENT_DAYS} days."], [], None)
     about = f"Efficiency, failures and waiting against what was expected; {INCIDENT_DAYS} days."
     return Part("Incidents", about, [], [], columns_of(table))
-
-
-def _newest_incidents(store: JobStore, first: date, last: date) -> pa.Table:
-    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", first, last)])
-    newest = {row["incident"]: row for row in sorted(rows.to_pylist(), key=lambda row: row["night"])}
-    return listed(pa.Table.from_pylist(list(newest.values()), schema=rows.schema))
 
 
 def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:

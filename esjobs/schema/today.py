@@ -8,6 +8,8 @@ STATES = ("noticed", "open", "acknowledged", MAINTENANCE, "closed", "withdrawn")
 """States of an incident."""
 LASTING = ("open", "acknowledged", MAINTENANCE)
 """States of an incident that is reported and not over."""
+REPORTED = (*LASTING, "closed")
+"""States of an incident that people are shown: it was more than noticed, and not withdrawn."""
 CHANGES = ("noticed", "opened", "reopened", "lasting", "over", "withdrawn", "acknowledged", MAINTENANCE)
 """Changes of an incident by a night."""
 EFFICIENCY, FAILED = "efficiency", "failed"

@@ -15,9 +15,9 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import many, number, percent, speed
 from esjobs.core.query import In
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90
+from esjobs.core.words import HALF_WIDTH_90
 from esjobs.publish.publication import newest, read_table
-from esjobs.publish.stored import StoredRun
+from esjobs.publish.stored import StoredRun, of_headline
 from esjobs.records.answer import Answer
 from esjobs.schema.references import PROBES
 from esjobs.schema.speed import FLAGS
@@ -120,13 +120,7 @@ def _of_nodes(nodes: Mapping[str, Sequence[float]]) -> Probed:
 
 
 def _flags(store: JobStore, run: StoredRun, queues: Sequence[str]) -> dict[str, Row]:
-    where = [
-        In("run", (run.run,)),
-        In("level", ("queue",)),
-        In("processing_type", (ALL_TYPES,)),
-        In("method", (run.headline or "",)),
-        In("name", tuple(queues)),
-    ]
+    where = [*of_headline(run, "queue"), In("name", tuple(queues))]
     return {row["name"]: row for row in read_table(store, FLAGS, where).to_pylist()}
 
 

@@ -134,26 +134,16 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class DayByDay:
-    """A number by day with the range that was expected, in a box of ``width`` x ``height``.
+class DayByDay(Curve):
+    """A number by day with the range that was expected.
 
-    ``area``, ``expected``, ``path``: outlines of the expected range and lines through its middle and through
-    the ``dots``. ``shades``: begin and width of incidents; ``marks``: days of other events with their words.
+    ``shades``: begin and width of incidents; ``area``, ``expected``: outline of the expected range and the
+    line through its middle; ``marks``: days of other events with their words.
     """
 
-    title: str
-    about: str
-    width: int
-    height: int
-    left: int
-    bottom: int
-    ticks: Sequence[Tick]
-    times: Sequence[Tick]
     shades: Sequence[tuple[float, float]]
     area: str
     expected: str
-    path: str
-    dots: Sequence[Dot]
     marks: Sequence[Tick]
 
 
@@ -201,7 +191,7 @@ class Columns:
         return min(round(self.width / _NEEDS_PX), _MOST_NEEDS)
 
 
-Figure = Whiskers | Course | Curve | DayByDay
+Figure = Whiskers | Course | Curve
 
 
 @dataclass(frozen=True)

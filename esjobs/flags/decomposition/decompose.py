@@ -16,12 +16,11 @@ from esjobs.flags.decomposition.machines import LEAST_KNOWN, Machines, read_mach
 from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
 from esjobs.flags.decomposition.shares import rest_rows, share_rows, shares_of
 from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, read_states
-from esjobs.flags.evidence import of_headline
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import Outcome, read_table, rows_table
 from esjobs.publish.publisher import Publisher
 from esjobs.publish.question import Question
-from esjobs.publish.stored import StoredRun
+from esjobs.publish.stored import StoredRun, of_headline
 from esjobs.records.names.cpu_models import RESOLVER
 from esjobs.records.references.values import ReferenceScore, reference_scores
 from esjobs.records.tasks.solved import KnownOfTasks

@@ -30,12 +30,11 @@ from esjobs.flags.drift.causes import (
 from esjobs.flags.drift.daily import factors_of_day
 from esjobs.flags.drift.series import Change, Search, find_changes
 from esjobs.flags.drift.settings import DriftSettings
-from esjobs.flags.evidence import of_headline
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import Outcome, read_table, rows_table
 from esjobs.publish.publisher import Publisher
 from esjobs.publish.question import Question
-from esjobs.publish.stored import StoredRun
+from esjobs.publish.stored import StoredRun, of_headline
 from esjobs.records.declared.values import known_sites
 from esjobs.records.names.cpu_models import RESOLVER
 from esjobs.records.names.sites import Sites

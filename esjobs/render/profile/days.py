@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from esjobs.core.query import Days, In
+import pyarrow as pa
+
+from esjobs.core.query import Days, Filter, In
 from esjobs.publish.publication import read_table
-from esjobs.schema.today import EFFICIENCY, FAILED, INCIDENT_NIGHTS, LASTING, TODAY_DAYS
+from esjobs.schema.today import EFFICIENCY, FAILED, INCIDENT_NIGHTS, REPORTED, TODAY_DAYS
 from esjobs.store.base import JobStore
 
 DAYS_SHOWN = 42
@@ -35,11 +37,16 @@ def incidents_of_site(store: JobStore, site: str, days: Sequence[Row]) -> list[R
     """Return the reported incidents of a site as of their last night within these days, newest first."""
     if not days:
         return []
-    within = Days("night", days[0]["day"], days[-1]["day"])
-    rows = read_table(store, INCIDENT_NIGHTS, [In("site", (site,)), within]).to_pylist()
-    newest = {row["incident"]: row for row in sorted(rows, key=lambda row: row["night"])}
-    reported = [row for row in newest.values() if row["state"] in (*LASTING, "closed")]
+    newest = newest_incidents(store, days[0]["day"], days[-1]["day"], In("site", (site,))).to_pylist()
+    reported = [row for row in newest if row["state"] in REPORTED]
     return sorted(reported, key=lambda row: (row["since"], row["total_core_h"]), reverse=True)
+
+
+def newest_incidents(store: JobStore, first: date, last: date, *where: Filter) -> pa.Table:
+    """Return the incidents of some nights, each as of the last of them."""
+    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", first, last), *where])
+    newest = {row["incident"]: row for row in sorted(rows.to_pylist(), key=lambda row: row["night"])}
+    return pa.Table.from_pylist(list(newest.values()), schema=rows.schema)
 
 
 def days_within(incidents: Sequence[Row], last: date) -> set[date]:

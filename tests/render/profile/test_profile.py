@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dashboards.targets.html.profile import Curve, DayByDay
+from dashboards.targets.html.profile import Curve
 from esjobs.api.session import Session
 from esjobs.core.arguments import Filters
 from esjobs.core.errors import NoJobsError, UsageError
@@ -247,7 +247,7 @@ def test_trends_are_the_numbers_of_the_weeks(grid: Session) -> None:
     heights = [dot.y for dot in core_h.dots]
     assert np.argsort(heights).tolist() == np.argsort(-weeks["core_h"].to_numpy()).tolist()
     for figure in part.figures:
-        marks = figure.dots if isinstance(figure, Curve | DayByDay) else figure.points
+        marks = figure.dots if isinstance(figure, Curve) else figure.points
         assert all(0 <= mark.x <= figure.width and 0 <= mark.y <= figure.height for mark in marks)
 
 
