@@ -261,7 +261,7 @@ def serve(
     job = ticking.add_job(ticks.put, CalendarTrigger(calendar), args=[None], **options)
     ticks.put(None)
     watch = watch or ClockWatch(system_clock)
-    with _ended_by_signals():
+    with _ended_by_signals(ticks) as ending:
         ticking.start()
         try:
             while True:
@@ -269,6 +269,8 @@ def serve(
                     ticks.get(timeout=heartbeat_s)
                 while not ticks.empty():
                     ticks.get_nowait()
+                if ending.is_set():
+                    raise Stop
                 changed = watch.jump()
                 if changed is not None:
                     job.reschedule(CalendarTrigger(calendar))
@@ -288,19 +290,23 @@ class Stop(BaseException):
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _ended_by_signals(ticks: "queue.SimpleQueue[None]") -> Iterator[threading.Event]:
     before: dict[signal.Signals, Any] = {}
+    ending = threading.Event()
 
     def stop(*_: object) -> None:
         # a signal to a group of processes arrives twice: the second one would cut the end short
         for each in before:
             signal.signal(each, signal.SIG_IGN)
+        # Python drops what is raised in a destructor, and a signal may arrive there: the loop looks again
+        ending.set()
+        ticks.put(None)
         raise Stop
 
     for number in (signal.SIGTERM, signal.SIGINT):
         before[number] = signal.signal(number, stop)
     try:
-        yield
+        yield ending
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

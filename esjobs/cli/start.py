@@ -125,6 +125,14 @@ def _run() -> None:
 
 
 def _run_supervised(descriptors: str) -> NoReturn:
+    try:
+        _run_reporting(descriptors)
+    except BaseException:
+        # no memory even to say so: the first process says it, for it finds no exit code
+        os._exit(1)
+
+
+def _run_reporting(descriptors: str) -> NoReturn:
     global _messages, _account
     _messages, _account = map(int, descriptors.split(","))
     stream = io.BufferedWriter(io.FileIO(_messages, "w", closefd=False))

@@ -35,7 +35,12 @@ def served(folder: Path, *before: str, **environment: str) -> Iterator[tuple["su
         yield process, address(log)
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"it did not end:\n{log.read_text()}") from None
 
 
 def address(log: Path) -> str:

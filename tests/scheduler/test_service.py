@@ -240,6 +240,25 @@ def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPa
     assert len(ended) == 1
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_during_a_destructor_ends_the_service_after_the_night() -> None:
+    """Python drops what a destructor raises, and signals that follow the first are ignored."""
+
+    class Closing:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    installation = Installation()
+
+    def night(pending: str | None) -> TriggerResult:
+        closing = Closing()
+        del closing
+        return installation(pending)
+
+    serve(Service(DAILY, night, installation.clock, Metrics(), NOON - timedelta(days=1)), DAILY)
+    assert len(installation.began) == 1
+
+
 def ahead(pending: str | None) -> TriggerResult:
     del pending
     raise ClockError("the night lies 60 days after the newest job; set the clock")
