@@ -1,4 +1,4 @@
-"""Energy of groups of jobs by the watts per core of their CPU models, and the carbon that it emitted."""
+"""Energy of groups of jobs, measured or by the watts per core of their CPU models, and the carbon of it."""
 
 import math
 from collections import defaultdict
@@ -27,10 +27,10 @@ from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTOR
 from esjobs.schema.references import POWER_ERROR, REFERENCES
 from esjobs.store.base import JobStore
 
-Source = Literal["own", "model_smt", "model", "assumed"]
-SOURCES: tuple[Source, ...] = ("own", "model_smt", "model", "assumed")
-"""Origins of watts per core, best first: imported, the CPU model with the SMT state of the job, the CPU model
-with any, none of them."""
+Source = Literal["measured", "own", "model_smt", "model", "assumed"]
+SOURCES: tuple[Source, ...] = ("measured", "own", "model_smt", "model", "assumed")
+"""Origins of energy, best first: the joules of the job's record; watts per core that are imported, of the CPU
+model with the SMT state of the job, of the CPU model with any, of none of them."""
 ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
 """Median watts per logical core of the 40 CPU models of HEPiX that have any, and their scatter in ln."""
 PROBE_ERROR = 0.15
@@ -206,16 +206,17 @@ def energy(
 ) -> Answer:
     """Return energy and carbon per group, most energy first.
 
-    ``energy_kwh`` = sum of core_h x watts per core x PUE / 1000: wall time, because an idle core draws power,
-    too. Watts: the site's imported ones, else those of the CPU model in reference tables, else 4.9;
-    ``..._frac`` is the share of the energy by source. ``energy_kwh_err``: the error of watts is common to a
-    CPU model, those of several add in squares. ``gco2e``: energy x the emission factor of country and month,
+    ``energy_kwh``: the joules of jobs that have ``energy_j``, of the others the sum of core_h x watts per
+    core / 1000 (wall time, because an idle core draws power, too), times PUE. Watts: the site's imported
+    ones, else those of the CPU model in reference tables, else 4.9; ``..._frac`` is the share of the energy by
+    source. ``energy_kwh_err``: the error of watts is common to a CPU model, those of several add in squares;
+    measured energy counts as exact. ``gco2e``: energy x the emission factor of country and month,
     else of the year, else of the newest earlier year (``older_factor_kwh``), else left out
     (``no_factor_kwh``). ``wh_per_event``: energy of all jobs, failed ones too, per event of finished ones.
     ``wh_per_hs23_h``: per measured HS23-hour, of queues with a measured score. Carbon per unit is null unless
     all energy has a factor.
 
-    Cost: one grouped query per stretch of constant watts and PUE. Raises :class:`NoJobsError` without jobs,
+    Cost: one grouped query per stretch of constant watts and PUE, two where jobs have joules. Raises :class:`NoJobsError` without jobs,
     :class:`UsageError` for an unknown grouping or kind.
     """
     require_groupings("energy", by, ENERGY_BY)
@@ -226,11 +227,9 @@ def energy(
     groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
     keys = tuple(dict.fromkeys((*by, *_KEYS)))
     for part in parts(span, (row["valid_from"] for row in power.rows)):
-        for row in rows_in(store, keys, ("jobs", "core_h", "events"), conditions, part):
-            watts = power.watts(row, part.start)
-            score = measured.get(row["queue"])
+        for row, used in _used(store, keys, conditions, part, power):
             sums = groups[tuple(row[name] for name in by)]
-            _add(sums, row, watts.value * power.pue(row, part.start), watts, factors, score)
+            _add(sums, row, used, factors, measured.get(row["queue"]))
     if not groups:
         query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
     table = _table(by, groups)
@@ -238,15 +237,45 @@ def energy(
     return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
 
 
-def _add(sums: _Sums, row: Row, value: float, watts: Watts, factors: Factors, score: Measured | None) -> None:
+@dataclass(frozen=True)
+class _Used:
+    """Energy of jobs in kWh; ``error``: standard error of ln, common to all jobs of the same ``origin``."""
+
+    kwh: float
+    error: float
+    source: Source
+    origin: tuple[object, ...]
+
+
+def _used(
+    store: JobStore, keys: Sequence[str], where: Sequence[str], part: Window, power: Power
+) -> Iterator[tuple[Row, _Used | None]]:
+    """Yield groups of jobs with their energy; None where neither joules nor core-hours are recorded."""
+    metrics = ("jobs", "core_h", "events")
+    recorded = any(row["energy_kwh"] is not None for row in rows_in(store, (), ("energy_kwh",), where, part))
+    if recorded:
+        # a bound, because it holds beside every other condition on the field
+        for row in rows_in(store, keys, (*metrics, "energy_kwh"), (*where, "energy_j>=0"), part):
+            kwh = row["energy_kwh"] * power.pue(row, part.start)
+            yield row, _Used(kwh, 0.0, "measured", ("measured",))
+        where = (*where, "energy_j is missing")
+    for row in rows_in(store, keys, metrics, where, part):
+        if row["core_h"] is None:
+            yield row, None
+            continue
+        watts = power.watts(row, part.start)
+        kwh = row["core_h"] * watts.value * power.pue(row, part.start) / 1000
+        yield row, _Used(kwh, watts.error, watts.source, watts.origin)
+
+
+def _add(sums: _Sums, row: Row, used: _Used | None, factors: Factors, score: Measured | None) -> None:
     sums.n_jobs += row["jobs"]
-    core_h = row["core_h"]
-    if core_h is None:
+    if used is None:
         return
-    kwh = core_h * value / 1000
+    kwh, core_h = used.kwh, row["core_h"] or 0.0
     sums.core_h += core_h
-    sums.blocks[watts.origin] = sums.blocks.get(watts.origin, (0.0, 0.0))[0] + kwh, watts.error
-    sums.sources[watts.source] += kwh
+    sums.blocks[used.origin] = sums.blocks.get(used.origin, (0.0, 0.0))[0] + kwh, used.error
+    sums.sources[used.source] += kwh
     factor = factors.of(row["country"], int(row["month"][:4]), int(row["month"][5:]))
     grams, older = factor or (0.0, False)
     sums.factors["none" if factor is None else "older" if older else "exact"] += kwh

@@ -227,6 +227,37 @@ def test_errors_of_a_model_are_common_and_those_of_models_add_in_squares(
     assert row["assumed_frac"] == pytest.approx(mystery / (mystery + epyc), rel=1e-12)
 
 
+def test_joules_of_records_come_before_watts(session: Session, tmp_path: Path) -> None:
+    fill(session, tmp_path)
+    before = {row["site"]: row for row in session.delivered.energy("site")}
+    times = "2026-01-15T01:00:00Z,2026-01-15T20:00:00Z"
+    rows = [
+        f"grid,j1,QF,finished,{EPYC},{times},3600,8,100,7.2e6",
+        f"grid,j2,QF,finished,{EPYC},{times},,8,100,3.6e6",  # joules without wall time
+        f"grid,j3,QF,finished,{EPYC},{times},3600,8,100,",
+        f"grid,j4,QD,failed,{EPYC},{times},3600,4,,1.8e6",
+    ]
+    head = "source,job_id,queue,state,cpu_raw,start_time,end_time,wall_s,cores,events,energy_j"
+    session.ingest("jobs", written(tmp_path, "\n".join([head, *rows]), "measured.csv"))
+    after = {row["site"]: row for row in session.delivered.energy("site")}
+    more = {name: after[name]["energy_kwh"] - before[name]["energy_kwh"] for name in after}
+    assert more == {
+        "Site-F": pytest.approx(2 + 1 + 8 * 5.0 / 1000),
+        "Site-D": pytest.approx(0.5 * 1.25),
+        "Site-N": pytest.approx(0, abs=1e-15),
+    }
+    france, germany = after["Site-F"], after["Site-D"]
+    assert france["measured_frac"] == pytest.approx(3 / france["energy_kwh"])
+    assert germany["energy_kwh_err"] == pytest.approx(before["Site-D"]["energy_kwh_err"])
+    assert france["core_h"] - before["Site-F"]["core_h"] == pytest.approx(16)
+    (only,) = session.delivered.energy("site", where="energy_j>2e6", window="2026-01").rows.to_pylist()
+    assert (only["energy_kwh"], only["measured_frac"], only["energy_kwh_err"]) == (3.0, 1.0, None)
+    (none,) = session.delivered.energy("queue", where=["energy_j is missing", "queue=QF"]).rows.to_pylist()
+    assert none["measured_frac"] in (None, 0.0)
+    total = none["energy_kwh"] + only["energy_kwh"]
+    assert total == pytest.approx(france["energy_kwh"])
+
+
 def test_kinds_are_never_mixed(session: Session, tmp_path: Path) -> None:
     fill(session, tmp_path)
     rows = {row["site"]: row for row in session.delivered.energy("site", factors="direct")}
