@@ -1,6 +1,6 @@
 """Failing nodes of sites, from sums of the stored jobs by node and task."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,16 +12,20 @@ import pyarrow as pa
 from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import exact_percent
+from esjobs.core.query import Count, Moment
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Cells, Judged, judge
+from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
 from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED, ErrorTable
 from esjobs.records.errors.nodes import common_domain, node_name
+from esjobs.records.jobs.conditions import job_filters
 from esjobs.records.jobs.query import query_jobs
+from esjobs.records.jobs.resolution import aggregate
 from esjobs.schema.errors import BLACK_HOLE, FAILING
 from esjobs.store.base import JobStore
+from esjobs.store.merge import encoded
 
 LEAST_TASK_JOBS = 20
 """Jobs of a task at a site; smaller tasks are compared by kind of work."""
@@ -31,8 +35,10 @@ _FAST, _MANY = 0.25, 2.0
 # a queue is ill from this rate on, at twice its past rate and so many standard errors
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 
-_KEYS = ("node", "task_id", "processing_type", "state", "error")
-_SUMS = ("jobs", "core_h", "wall_h")
+_KEYS = ("queue", "site", "node", "task_id", "processing_type", "state", "error")
+_SUMS = (Count("jobs"), Moment(("core_s",), "core_s"), Moment(("wall_s",), "wall_s"))
+# jobs of the sites whose groups are in memory together
+_BATCH_JOBS = 1_500_000
 _SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("site", "name", "kind")),
@@ -44,28 +50,21 @@ _SCHEMA = pa.schema(
 Row = Mapping[str, Any]
 
 
-@dataclass
-class _Node:
-    """Sums of a node."""
-
-    jobs: int = 0
-    wall_h: float = 0.0
-    lost_core_h: float = 0.0
-
-
 @dataclass(frozen=True)
 class _Site:
-    """Nodes of a site in the order of the cells' indices, and the names that records give them."""
+    """Nodes of a site in the order of the cells' indices, with their sums and the texts of records."""
 
-    nodes: Mapping[str, _Node]
-    spelled: Mapping[str, set[str]]
+    names: Sequence[str]
+    jobs: Floats
+    wall_h: Floats
+    lost_core_h: Floats
+    texts: Mapping[str, Sequence[str]]
     cells: Cells
 
     @property
     def ephemeral(self) -> bool:
         """True if names live for a job or two: containers, machines of a cloud."""
-        counts = [node.jobs for node in self.nodes.values()]
-        return bool(counts) and float(np.median(counts)) <= LEAST_NODE_JOBS
+        return len(self.names) > 0 and float(np.median(self.jobs)) <= LEAST_NODE_JOBS
 
 
 def failing_nodes(
@@ -84,7 +83,8 @@ def failing_nodes(
     killed jobs do not count. ``servers``: patterns of hosts that are not nodes. ``every``: all nodes, with
     an empty ``kind`` where nothing is found. See :func:`esjobs.errors.black_holes.judge`.
 
-    Cost: two grouped queries over sites, one per site (node x task), two per node that is found. Raises
+    Cost: two grouped queries over sites, one (node x task) for sites of at most 1.5 M jobs together, two per
+    node that is found. Raises
     :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on nodes.
     """
     if any(named(each) == "node" for each in where):
@@ -97,21 +97,26 @@ def failing_nodes(
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     n_compared = 0
-    for rate in rates:
-        at = (*elsewhere, written("site", "=", [rate["site"]]))
-        site = _site(
-            query_jobs(store, _KEYS, _SUMS, where=at, window=window), ERROR_TABLES.of(store), servers
-        )
-        if site.ephemeral:
-            notes.append(
-                f"{rate['site']}: half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"
-            )
-            continue
-        n_compared += 1
-        judged = judge(site.cells)
-        if not judged.found.any():
-            notes += _illness(rate, before.get(rate["site"]))
-        rows += _rows(store, window, at, str(rate["site"]), site, judged, every=every)
+    errors = ERROR_TABLES.of(store)
+    for some in _batches(rates):
+        at = (*elsewhere, written("site", "=", [rate["site"] for rate in some]))
+        groups = aggregate(store, _KEYS, _SUMS, window, where=job_filters(store, at, window)).table
+        sites = _sites(groups, errors, servers)
+        for rate in some:
+            site = sites.get(rate["site"])
+            if site is None:
+                continue
+            if site.ephemeral:
+                notes.append(
+                    f"{rate['site']}: half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"
+                )
+                continue
+            n_compared += 1
+            judged = judge(site.cells)
+            if not judged.found.any():
+                notes += _illness(rate, before.get(rate["site"]))
+            of_site = (*elsewhere, written("site", "=", [rate["site"]]))
+            rows += _rows(store, window, of_site, str(rate["site"]), site, judged, every=every)
     if not rows and n_compared:
         notes.append("no node fails more often than the others of its site")
     rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"]))
@@ -144,52 +149,87 @@ def _illness(now: Row, before: Row | None) -> Iterator[str]:
         )
 
 
-def _site(table: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> _Site:
-    rows = [row for row in table.to_pylist() if _counts(row, errors)]
-    sizes = Counter[str | None]()
-    for row in rows:
-        sizes[row["task_id"]] += row["jobs"]
-    nodes: dict[str, _Node] = {}
-    spelled: dict[str, set[str]] = defaultdict(set)
-    jobs, failed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for row in rows:
-        name = node_name(row["node"], servers)
-        if name is None:
-            continue
-        cell = name, _stratum(row, sizes)
-        node = nodes.setdefault(name, _Node())
-        spelled[name].add(row["node"])
-        node.jobs += row["jobs"]
-        node.wall_h += row["wall_h"] or 0.0
-        jobs[cell] += row["jobs"]
-        if row["state"] in FAILED:
-            failed[cell] += row["jobs"]
-            node.lost_core_h += row["core_h"] or 0.0
-    return _Site(nodes, spelled, _cells(list(nodes), jobs, failed))
+def _batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield sites together whose groups fit into memory: there are no more groups than jobs."""
+    batch: list[Row] = []
+    for rate in rates:
+        if batch and sum(each["jobs"] for each in batch) + rate["jobs"] > _BATCH_JOBS:
+            yield batch
+            batch = []
+        batch.append(rate)
+    if batch:
+        yield batch
 
 
-def _counts(row: Row, errors: ErrorTable) -> bool:
-    if row["state"] in FINISHED:
-        return True
-    category = errors.category(row["error"])
-    return row["state"] in FAILED and (category is None or category.name not in (KILLED, RETRIED))
+def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict[str, _Site]:
+    """Return the sites of groups by site, node, task, type, state and error."""
+    of = encoded(groups)
+    state, states = _coded(of, "state")
+    error, errors_found = _coded(of, "error")
+    failing = np.array([each in FAILED for each in states], np.bool_)[state]
+    ended = np.array([each in FINISHED for each in states], np.bool_)[state]
+    dull = np.array([_is_dull(each, errors) for each in errors_found], np.bool_)[error]
+    of = of.filter(pa.array(ended | (failing & ~dull)))
+    if not of.num_rows:
+        return {}
+    site, sites = _coded(of, "site")
+    task, tasks = _coded(of, "task_id")
+    kind, kinds = _coded(of, "processing_type")
+    jobs = _numbers(of, "jobs")
+    # tasks of a site that are too small are one stratum with all of their kind
+    per_task = site * len(tasks) + task
+    sizes = np.bincount(per_task, jobs, minlength=len(sites) * len(tasks))[per_task]
+    small = (sizes < LEAST_TASK_JOBS) | (task == 0)
+    stratum = np.where(small, len(tasks) + kind, task)
+    text, texts = _coded(of, "node")
+    cleaned = [node_name(each, servers) for each in texts]
+    names = list(dict.fromkeys(name for name in cleaned if name is not None))
+    number = {name: at for at, name in enumerate(names)}
+    name = np.array([-1 if each is None else number[each] for each in cleaned], np.int64)[text]
+    usable = name >= 0
+    failed = np.array([each in FAILED for each in states], np.bool_)[_coded(of, "state")[0]]
+    spelled: dict[str, list[str]] = defaultdict(list)
+    for each, raw in zip(cleaned, texts, strict=True):
+        if each is not None and raw is not None:
+            spelled[each].append(raw)
+    nodes, node = np.unique((site * len(names) + name)[usable], return_inverse=True)
+    n_strata = len(tasks) + len(kinds)
+    cells, cell = np.unique(node * n_strata + stratum[usable], return_inverse=True)
+    of_cell = [np.bincount(cell, v[usable], minlength=len(cells)) for v in (jobs, np.where(failed, jobs, 0.0))]
+    hours = np.nan_to_num(_numbers(of, "wall_s")) / 3600
+    lost = np.where(failed, np.nan_to_num(_numbers(of, "core_s")) / 3600, 0.0)
+    of_node = [np.bincount(node, v[usable], minlength=len(nodes)) for v in (jobs, hours, lost)]
+    cell_node, cell_stratum = np.divmod(cells, n_strata)
+    found = {}
+    for at in np.unique(nodes // max(len(names), 1)):
+        # both are in order of sites
+        first, last = np.searchsorted(nodes, [at * len(names), (at + 1) * len(names)])
+        begin, end = np.searchsorted(cell_node, [first, last])
+        part = slice(begin, end)
+        found[str(sites[at])] = _Site(
+            [names[each % len(names)] for each in nodes[first:last]],
+            *(values[first:last] for values in of_node),
+            spelled,
+            Cells(cell_node[part] - first, cell_stratum[part], of_cell[0][part], of_cell[1][part]),
+        )
+    return found
 
 
-def _stratum(row: Row, sizes: Mapping[str | None, int]) -> str:
-    task = row["task_id"]
-    small = task is None or sizes[task] < LEAST_TASK_JOBS
-    return f"kind {row['processing_type']}" if small else f"task {task}"
+def _coded(table: pa.Table, name: str) -> tuple[Ints, list[str | None]]:
+    """Return the number of each row's text, and the texts; number 0 is a missing one."""
+    column = table.column(name).combine_chunks()
+    numbers = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    return numbers, [None, *column.dictionary.to_pylist()]
 
 
-def _cells(names: Sequence[str], jobs: Counter[tuple[str, str]], failed: Counter[tuple[str, str]]) -> Cells:
-    nodes = {name: number for number, name in enumerate(names)}
-    strata = {name: number for number, name in enumerate(dict.fromkeys(stratum for _, stratum in jobs))}
-    return Cells(
-        np.array([nodes[name] for name, _ in jobs], np.int64),
-        np.array([strata[stratum] for _, stratum in jobs], np.int64),
-        np.array(list(jobs.values()), np.float64),
-        np.array([failed[cell] for cell in jobs], np.float64),
-    )
+def _numbers(table: pa.Table, name: str) -> Floats:
+    return np.asarray(table.column(name).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _is_dull(error: str | None, errors: ErrorTable) -> bool:
+    """True if an error says nothing about a node: killed jobs, attempts that were replaced."""
+    category = errors.category(error)
+    return category is not None and category.name in (KILLED, RETRIED)
 
 
 def _rows(
@@ -202,8 +242,8 @@ def _rows(
     *,
     every: bool,
 ) -> Iterator[dict[str, Any]]:
-    domain = common_domain(site.nodes)
-    for number, node in enumerate(site.nodes):
+    domain = common_domain(site.names)
+    for number, node in enumerate(site.names):
         if not (every or judged.found[number]):
             continue
         observed, expected = float(judged.observed[number]), float(judged.expected[number])
@@ -213,27 +253,27 @@ def _rows(
             "site": name,
             "name": node.removesuffix(domain) if domain else node,
             "node": node,
-            "kind": _kind(store, window, at, site, node) if judged.found[number] else None,
+            "kind": _kind(store, window, at, site, number) if judged.found[number] else None,
             "n_jobs": int(judged.jobs[number]),
             "failed": int(observed),
             "expected": expected,
             "ratio": observed / expected if expected else None,
             **dict(zip(("ratio_low", "ratio_high"), ratio, strict=True)),
             "q_value": float(judged.q[number]),
-            "cost_core_h": site.nodes[node].lost_core_h * beyond,
+            "cost_core_h": float(site.lost_core_h[number]) * beyond,
             "sentence": f"{int(observed):,} of {int(judged.jobs[number]):,} jobs failed; at the rate of "
             f"other nodes {expected:.1f} would have",
         }
 
 
-def _kind(store: JobStore, window: Window | None, at: Sequence[str], site: _Site, node: str) -> str:
+def _kind(store: JobStore, window: Window | None, at: Sequence[str], site: _Site, node: int) -> str:
     """Return ``black hole`` for a node that fails fast and therefore takes more jobs than others."""
-    own = site.nodes[node]
-    others_jobs = sum(each.jobs for each in site.nodes.values()) - own.jobs
-    others_h = sum(each.wall_h for each in site.nodes.values()) - own.wall_h
-    if not own.wall_h * others_jobs or own.jobs / own.wall_h <= _MANY * others_jobs / max(others_h, 1e-9):
+    jobs, wall_h = float(site.jobs[node]), float(site.wall_h[node])
+    others_jobs, others_h = float(site.jobs.sum()) - jobs, float(site.wall_h.sum()) - wall_h
+    if not wall_h * others_jobs or jobs / wall_h <= _MANY * others_jobs / max(others_h, 1e-9):
         return FAILING
-    on_node = (*at, written("node", "=", sorted(site.spelled[node])), written("state", "=", FAILED))
+    texts = sorted(site.texts[site.names[node]])
+    on_node = (*at, written("node", "=", texts), written("state", "=", FAILED))
     failing = _median_wall(store, on_node, window)
     usual = _median_wall(store, (*at, written("state", "=", FINISHED)), window)
     fast = failing is not None and usual is not None and failing < _FAST * usual

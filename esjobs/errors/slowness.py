@@ -8,11 +8,11 @@ several honest nodes a queue (benchmarks/results/black_holes.md).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse, special
 from scipy.sparse import csgraph
 
 from esjobs.core.words import HALF_WIDTH_90
-from esjobs.errors.black_holes import FALSE_DISCOVERIES, Floats, Ints, Mask
+from esjobs.errors.black_holes import FALSE_DISCOVERIES, Floats, Ints, Mask, false_discovery_rates
 
 LEAST_SLOWER = 0.05
 """CPU time per event beyond that of the other nodes, by the lower bound, of a node that is slow."""
@@ -83,7 +83,7 @@ def judge_slow(cells: TimedCells) -> SlowJudged:
     error = np.sqrt(np.maximum(np.einsum("ij,ij->i", contrast @ covariance, contrast), 1e-12))
     q = np.full(n_nodes, np.nan)
     linked = np.isfinite(slower)
-    q[linked] = stats.false_discovery_control(stats.t.sf(slower / error, dof)[linked])
+    q[linked] = false_discovery_rates(special.stdtr(dof, -slower / error)[linked])
     # beyond it nothing is known
     half = np.minimum(HALF_WIDTH_90 * error, _WIDEST)
     low, high = np.expm1(slower - half), np.expm1(slower + half)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -73,7 +73,7 @@ def cost_of(
     if total > 0:
         # effective number of days of the window
         m = total**2 / float((expected[window] ** 2).sum())
-        width = float(student.ppf(_LEVEL, n - 1)) * total * float(np.sqrt(1 / m + 1 / n))
+        width = float(special.stdtrit(n - 1, _LEVEL)) * total * float(np.sqrt(1 / m + 1 / n))
     share = float(failed[days].sum() / expected[days].sum())
     _, share_spread = _mean_and_spread(failed[days] / expected[days], weight)
     excess = Estimate(float(hours[site][:, window].sum()) - total, width * spread)
