@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError, UsageError
@@ -18,6 +20,7 @@ from esjobs.records.errors.categories import ERROR_TABLES, RETRIED, ErrorTable
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.errors import BY
 from esjobs.store.base import JobStore
+from esjobs.store.merge import coded, encoded
 
 NEW_DAYS = 28
 """Days before a window in which a new error has no job."""
@@ -43,17 +46,16 @@ class _Group:
 
     n_jobs: int = 0
     hours: dict[str, float] = field(default_factory=dict)
-    tasks: set[str] = field(default_factory=set)
-    sites: set[str] = field(default_factory=set)
+    tasks: set[str | None] = field(default_factory=set)
+    sites: set[str | None] = field(default_factory=set)
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add the jobs of one error, site and task; unknown hours stay unknown until others are known."""
-        self.n_jobs += row["jobs"]
-        for name in _HOURS:
-            if row[name] is not None:
-                self.hours[name] = self.hours.get(name, 0.0) + row[name]
-        self.tasks |= {row["task_id"]} - {None}
-        self.sites |= {row["site"]} - {None}
+    def add(self, error: "_Group") -> None:
+        """Add the jobs of an error; unknown hours stay unknown until others are known."""
+        self.n_jobs += error.n_jobs
+        for name, hours in error.hours.items():
+            self.hours[name] = self.hours.get(name, 0.0) + hours
+        self.tasks |= error.tasks
+        self.sites |= error.sites
 
 
 def lost(
@@ -80,13 +82,13 @@ def lost(
         raise UsageError(f"lost work has no grouping '{by}'; use {' or '.join(BY)}")
     if new and window is None:
         raise UsageError("new errors are those of a window; specify one, such as 7d or 2025-W26")
-    rows = _unfinished(store, ("error", "site", "task_id"), ("jobs", *_HOURS), where, window)
+    errors = _by_error(_unfinished(store, ("error", "site", "task_id"), ("jobs", *_HOURS), where, window))
     table = ERROR_TABLES.of(store)
-    total = sum(row["core_h"] or 0.0 for row in rows if _is_lost(row["error"], table))
+    total = sum(of.hours.get("core_h", 0.0) for error, of in errors.items() if _is_lost(error, table))
     if new and window is not None:
-        fresh = _new_errors(store, {row["error"] for row in rows} - {None}, where, window)
-        rows = [row for row in rows if row["error"] in fresh]
-    answer = pa.Table.from_pylist(list(_ordered(rows, by, table, total)), schema=_SCHEMA)
+        fresh = _new_errors(store, {error for error in errors if error is not None}, where, window)
+        errors = {error: of for error, of in errors.items() if error in fresh}
+    answer = pa.Table.from_pylist(list(_ordered(errors, by, table, total)), schema=_SCHEMA)
     if by == "error_category":
         answer = answer.drop_columns(["error"])
     return Answer(
@@ -98,7 +100,7 @@ def lost(
 
 def _unfinished(
     store: JobStore, by: Sequence[str], metrics: Sequence[str], where: Sequence[str], window: Window | None
-) -> list[dict[str, Any]]:
+) -> pa.Table:
     # conditions on one field are alternatives, so that a second one on the state would widen the question
     states = () if any(named(each) == "state" for each in where) else (UNFINISHED_JOBS,)
     try:
@@ -106,8 +108,30 @@ def _unfinished(
     except NoJobsError:
         # raises with the nearest span where there are no jobs at all
         query_jobs(store, (), ("jobs",), where=tuple(where), window=window)
-        return []
-    return [row for row in table.to_pylist() if row["state"] in UNFINISHED]
+        return pa.table({name: pa.nulls(0) for name in (*by, "state", *metrics)})
+    return table.filter(pc.is_in(table.column("state"), pa.array(sorted(UNFINISHED), pa.string())))
+
+
+def _by_error(groups: pa.Table) -> dict[str | None, _Group]:
+    """Return the sums of each error, of groups by error, site and task."""
+    if not groups.num_rows:
+        return {}
+    of = encoded(groups)
+    error, errors = coded(of, "error")
+    jobs = np.bincount(error, of.column("jobs").to_numpy(), len(errors))
+    found = {number: _Group(int(jobs[number])) for number in np.unique(error).tolist()}
+    for name in _HOURS:
+        values = np.asarray(of.column(name).to_numpy(zero_copy_only=False), np.float64)
+        present = ~np.isnan(values)
+        sums = np.bincount(error[present], values[present], len(errors))
+        for number in np.unique(error[present]).tolist():
+            found[number].hours[name] = float(sums[number])
+    for name in ("site", "task_id"):
+        code, texts = coded(of, name)
+        for each in np.unique(error[code > 0] * len(texts) + code[code > 0]).tolist():
+            group = found[each // len(texts)]
+            (group.sites if name == "site" else group.tasks).add(texts[each % len(texts)])
+    return {errors[number]: group for number, group in found.items()}
 
 
 def _without_state(store: JobStore, where: Sequence[str], window: Window | None) -> Iterator[str]:
@@ -129,14 +153,13 @@ def _is_lost(error: str | None, table: ErrorTable) -> bool:
 
 
 def _ordered(
-    rows: Sequence[Mapping[str, Any]], by: str, table: ErrorTable, total: float
+    errors: Mapping[str | None, _Group], by: str, table: ErrorTable, total: float
 ) -> Iterator[dict[str, Any]]:
     groups: dict[str | None, _Group] = {}
-    for row in rows:
-        category = table.category(row["error"])
+    for error, of in errors.items():
+        category = table.category(error)
         of_category = None if category is None else category.name
-        name = row["error"] if by == "error" else of_category
-        groups.setdefault(name, _Group()).add(row)
+        groups.setdefault(error if by == "error" else of_category, _Group()).add(of)
     found = [_row(name, group, by, table) for name, group in groups.items()]
     for row in sorted(found, key=lambda row: (-(row["core_h"] or 0.0), str(row[by]))):
         counts = row["error_category"] != RETRIED and row["core_h"] is not None and total > 0
@@ -177,7 +200,7 @@ def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window:
         return fresh
     chosen = (*where, written("error", "=", sorted(fresh)))
     n_jobs, tasks, nodes = Counter[str](), defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-    for row in _unfinished(store, ("error", "task_id", "node"), ("jobs",), chosen, window):
+    for row in _unfinished(store, ("error", "task_id", "node"), ("jobs",), chosen, window).to_pylist():
         n_jobs[row["error"]] += row["jobs"]
         tasks[row["error"]] |= {row["task_id"]} - {None}
         nodes[row["error"]] |= {row["node"]} - {None}

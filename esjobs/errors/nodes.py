@@ -15,7 +15,7 @@ from esjobs.core.numbers import exact_percent
 from esjobs.core.query import Count, Moment
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, judge
+from esjobs.errors.black_holes import Cells, Floats, Judged, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
 from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED, ErrorTable
@@ -25,7 +25,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.jobs.resolution import aggregate
 from esjobs.schema.errors import BLACK_HOLE, FAILING
 from esjobs.store.base import JobStore
-from esjobs.store.merge import encoded
+from esjobs.store.merge import coded, encoded
 
 LEAST_TASK_JOBS = 20
 """Jobs of a task at a site; smaller tasks are compared by kind of work."""
@@ -164,30 +164,30 @@ def _batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
 def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict[str, _Site]:
     """Return the sites of groups by site, node, task, type, state and error."""
     of = encoded(groups)
-    state, states = _coded(of, "state")
-    error, errors_found = _coded(of, "error")
+    state, states = coded(of, "state")
+    error, errors_found = coded(of, "error")
     failing = np.array([each in FAILED for each in states], np.bool_)[state]
     ended = np.array([each in FINISHED for each in states], np.bool_)[state]
     dull = np.array([_is_dull(each, errors) for each in errors_found], np.bool_)[error]
     of = of.filter(pa.array(ended | (failing & ~dull)))
     if not of.num_rows:
         return {}
-    site, sites = _coded(of, "site")
-    task, tasks = _coded(of, "task_id")
-    kind, kinds = _coded(of, "processing_type")
+    site, sites = coded(of, "site")
+    task, tasks = coded(of, "task_id")
+    kind, kinds = coded(of, "processing_type")
     jobs = _numbers(of, "jobs")
     # tasks of a site that are too small are one stratum with all of their kind
     per_task = site * len(tasks) + task
     sizes = np.bincount(per_task, jobs, minlength=len(sites) * len(tasks))[per_task]
     small = (sizes < LEAST_TASK_JOBS) | (task == 0)
     stratum = np.where(small, len(tasks) + kind, task)
-    text, texts = _coded(of, "node")
+    text, texts = coded(of, "node")
     cleaned = [node_name(each, servers) for each in texts]
     names = list(dict.fromkeys(name for name in cleaned if name is not None))
     number = {name: at for at, name in enumerate(names)}
     name = np.array([-1 if each is None else number[each] for each in cleaned], np.int64)[text]
     usable = name >= 0
-    failed = np.array([each in FAILED for each in states], np.bool_)[_coded(of, "state")[0]]
+    failed = np.array([each in FAILED for each in states], np.bool_)[coded(of, "state")[0]]
     spelled: dict[str, list[str]] = defaultdict(list)
     for each, raw in zip(cleaned, texts, strict=True):
         if each is not None and raw is not None:
@@ -213,13 +213,6 @@ def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict
             Cells(cell_node[part] - first, cell_stratum[part], of_cell[0][part], of_cell[1][part]),
         )
     return found
-
-
-def _coded(table: pa.Table, name: str) -> tuple[Ints, list[str | None]]:
-    """Return the number of each row's text, and the texts; number 0 is a missing one."""
-    column = table.column(name).combine_chunks()
-    numbers = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
-    return numbers, [None, *column.dictionary.to_pylist()]
 
 
 def _numbers(table: pa.Table, name: str) -> Floats:

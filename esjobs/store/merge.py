@@ -24,6 +24,13 @@ def encoded(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names).unify_dictionaries()
 
 
+def coded(table: pa.Table, name: str) -> tuple[Integers, list[str | None]]:
+    """Return the number of each row's text in an :func:`encoded` table, and the texts; 0 is a missing one."""
+    column = table.column(name).combine_chunks()
+    numbers = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    return numbers, [None, *column.dictionary.to_pylist()]
+
+
 def plain(table: pa.Table) -> pa.Table:
     """Return the table with plain texts."""
     kinds = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,7 @@ class Cells:
         """Jobs of each cell."""
         return self.sums["n_jobs"]
 
-    @property
+    @cached_property
     def ln_cost(self) -> FloatArray:
         """ln(CPU seconds per event), with the start-up time counted as events."""
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,6 +5,7 @@ relative variance of a job, tau what jobs of one task in one queue share beside 
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +81,9 @@ class Model:
         an eigenvalue problem of the number of queues for each unit, unless false.
         """
         cells = self.cells
-        able = (cells.unit == unit) & (cells.queue != queue) & _able(cells)
-        used = np.flatnonzero(able & (self.weight > 0) if cells.aside[unit] == "" else able)
+        able = self._able[unit]
+        able = able[cells.queue[able] != queue]
+        used = able[self.weight[able] > 0] if cells.aside[unit] == "" else able
         reason = self._obstacle(unit, queue, used, events_per_job)
         if reason is not None:
             return Forecast(reason=reason)
@@ -99,7 +101,7 @@ class Model:
         level = float(weight @ (cells.ln_cost[used] + ln_k[cells.queue[used]]))
         own = float(self.tau**2 * (1.0 + (weight**2).sum()) + weight**2 @ statistical)
         common = max(float(direction @ covariance @ direction), 0.0)
-        at = cells.queue == queue
+        at = self._at[queue]
         wide = self.calibration.widened**2
         return Forecast(
             level - float(ln_k[queue]) + float(np.log(events_per_job + cells.rho[unit])),
@@ -114,6 +116,16 @@ class Model:
         """Variance of a sum of tasks of one type that they share, by the factors and by the type."""
         mean = shares @ directions
         return self.calibration.widened**2 * float(mean @ self.covariance @ mean + self.cells.sigma_type**2)
+
+    @cached_property
+    def _able(self) -> list[IntArray]:
+        """Cells of each unit from which a forecast can be made."""
+        return _members(self.cells.unit, len(self.cells.keys), np.flatnonzero(_able(self.cells)))
+
+    @cached_property
+    def _at(self) -> list[IntArray]:
+        """Cells of each queue."""
+        return _members(self.cells.queue, len(self.cells.queues), np.arange(len(self.cells.queue)))
 
     def _obstacle(self, unit: int, queue: int, used: IntArray, events: float) -> str | None:
         cells, decision = self.cells, self.cells.aside[unit]
@@ -170,6 +182,12 @@ def fit_model(cells: Cells) -> Model:
             break
     calibration = Calibration() if assumed else _calibration(np.abs(pulls[checked]))
     return Model(cells, weight, residual, tau, covariance, calibration)
+
+
+def _members(group: IntArray, number: int, cells: IntArray) -> list[IntArray]:
+    """Return the cells of each group, in their order."""
+    order = cells[np.argsort(group[cells], kind="stable")]
+    return np.split(order, np.searchsorted(group[order], np.arange(1, number)))
 
 
 def _able(cells: Cells) -> Mask:

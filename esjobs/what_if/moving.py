@@ -77,12 +77,13 @@ def move(
     chosen = _chosen(cells, origin, target, cells.units(task, processing_type))
     scale = 1.0 if jobs is None else jobs / float(cells.n_jobs[chosen].sum())
     model, efficiency, cores = fit_model(cells), efficiencies(cells), _cores(store, cells, origin)
+    kinds = cells.keys.kinds()
     parts = []
     for cell in chosen:
         unit, n_jobs = int(cells.unit[cell]), float(cells.n_jobs[cell])
         length, cpu_s = float(cells.sums["events"][cell]) / n_jobs, float(cells.sums["cpu_s"][cell])
         forecast = model.forecast(unit, destination, length, without_task=task is not None)
-        at = efficiency.at(destination, int(cells.keys.kinds()[unit]))
+        at = efficiency.at(destination, int(kinds[unit]))
         of_class = 1.0 if cells.keys.core_class[unit] == "single" else cores
         parts.append(_Part(unit, scale * n_jobs, length, scale * cpu_s, of_class, at, forecast))
     fixed: dict[str, Any] = {

@@ -158,6 +158,13 @@ class Arranged:
         return np.array([number[value] for value in values], np.int64)
 
     def _changes(self, group_of_row: Codes, number: int) -> dict[str, Change]:
+        return self._own_changes if group_of_row is self._every_row else self._changed_by(group_of_row, number)
+
+    @cached_property
+    def _own_changes(self) -> dict[str, Change]:
+        return self._changed_by(self._every_row, self.sides[0].number)
+
+    def _changed_by(self, group_of_row: Codes, number: int) -> dict[str, Change]:
         if self.cells is None:
             return {}
         found = {one.name: self.cells.change(one, group_of_row, number) for one in self.wanted.metrics}
@@ -198,9 +205,8 @@ class Arranged:
 
     def _order(self, numbers: Columns) -> npt.NDArray[np.int64]:
         keys = {dimension.name: self.sides[0].keys[dimension.name] for dimension in self.by}
-        order = list(range(self.sides[0].number))
-        for values in reversed(keys.values()):
-            order.sort(key=lambda row, of=values: _rank(of[row]))  # type: ignore[misc]
+        ranks = [_ranks(values) for values in reversed(keys.values())]
+        order = np.lexsort(ranks).tolist() if ranks else list(range(self.sides[0].number))
         name, descending = self.question.sort, self.question.descending
         if name in keys:
             return _sorted(order, keys[name], bool(descending))
@@ -245,6 +251,12 @@ def _array(values: Floats, *, integral: bool) -> pa.Array:
     if integral:
         return pa.array(np.where(missing, 0, values).astype(np.int64), pa.int64(), mask=missing)
     return pa.array(values, pa.float64(), mask=missing)
+
+
+def _ranks(values: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """Return the position of each value among the different ones, which are far fewer than groups."""
+    position = {value: number for number, value in enumerate(sorted(set(values), key=_rank))}
+    return np.fromiter(map(position.__getitem__, values), np.int64, len(values))
 
 
 def _rank(value: Any) -> tuple[bool, Any]:

@@ -64,10 +64,10 @@ class Cells:
         if len(terms) != 1:
             return None
         values = self._sums(terms[0], np.ones(len(self.row), np.bool_))
-        units, first, unit = np.unique(
-            np.stack([of[self.row], self.cell]), axis=1, return_index=True, return_inverse=True
-        )
-        unit = unit.ravel()
+        different, cell = np.unique(self.cell, return_inverse=True)
+        both = of[self.row] * max(len(different), 1) + cell
+        combined, first, unit = np.unique(both, return_index=True, return_inverse=True)
+        units = np.divmod(combined, max(len(different), 1))
         number = np.bincount(units[0], minlength=int(of.max(initial=0)) + 1)
         start = np.cumsum(number) - number
         # the cells of a row: all units of its total, in order
@@ -78,7 +78,7 @@ class Cells:
         own = begin[self.row] + unit - start[of[self.row]]
         over, under = (
             np.stack([np.bincount(index, side, width).astype(np.float64) for side in values])
-            for index, width in ((own, len(group)), (unit, units.shape[1]))
+            for index, width in ((own, len(group)), (unit, len(combined)))
         )
         clusters = tuple(codes[first][at] for codes in self.clusters)
         return change_of_ratio(Terms(group, units[1][at], clusters, over, under[:, at]), len(of), share=True)
