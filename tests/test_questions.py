@@ -401,24 +401,30 @@ def asked(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("questions")
     shutil.copy(demo_folder / "demo.duckdb", folder / "demo.duckdb")
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
-        lines = (demo_folder / "corepower.csv").read_text(encoding="utf-8").splitlines()
-        queues = [f"{line},{'ES' if number % 2 else 'US'}" for number, line in enumerate(lines[1:])]
-        countries = [line for line in queues if line.startswith("queue,")]
-        session.declared.import_values(_written(folder, "c.csv", f"{lines[0]},country", *countries))
-        text = f"ONE,2025,1,atlas,{PLEDGE},HS06"
-        session.ingest("pledges", _written(folder, "p.csv", "federation,year,quarter,vo,cpu,benchmark", text))
-        session.ingest("pledges", _written(folder, "f.csv", "federation,site,vo", f"ONE,{SITE},atlas"))
-        text = "\n".join(f"{country},2025,,{GRAMS},life_cycle" for country in ("ES", "US"))
-        session.ingest("emissions", _written(folder, "e.csv", "country_code,year,month,g_per_kwh,kind", text))
-        block = {"Site": "yew-hep", "Month": 6, "Year": 2025, "VO": "atlas", "Processors": 1}
-        block |= {"WallDuration": 3_600_000, "CpuDuration": 3_600_000, "NumberOfJobs": 9}
-        both = {f"Normalised{name}Duration": "{hepspec: 36000000}" for name in ("Wall", "Cpu")}
-        apel = [f"{name}: {value}" for name, value in (block | both).items()]
-        head = "APEL-normalised-summary-message: v0.4"
-        session.ingest("apel", _written(folder, "a.apel", head, *apel, "%%"))
+        add_tables(session, demo_folder / "corepower.csv", folder)
+    return folder / "demo.duckdb"
+
+
+def add_tables(session: Session, declared: Path, folder: Path) -> None:
+    """Countries, a pledge, emission factors, accounting and prices; files are written to the folder."""
+    lines = declared.read_text(encoding="utf-8").splitlines()
+    queues = [f"{line},{'ES' if number % 2 else 'US'}" for number, line in enumerate(lines[1:])]
+    countries = [line for line in queues if line.startswith("queue,")]
+    file = _written(folder, "c.csv", f"{lines[0]},country", *countries)
+    session.declared.import_values(file, benchmark="" if "benchmark" in lines[0] else "HS06")
+    text = f"ONE,2025,1,atlas,{PLEDGE},HS06"
+    session.ingest("pledges", _written(folder, "p.csv", "federation,year,quarter,vo,cpu,benchmark", text))
+    session.ingest("pledges", _written(folder, "f.csv", "federation,site,vo", f"ONE,{SITE},atlas"))
+    text = "\n".join(f"{country},2025,,{GRAMS},life_cycle" for country in ("ES", "US"))
+    session.ingest("emissions", _written(folder, "e.csv", "country_code,year,month,g_per_kwh,kind", text))
+    block = {"Site": SITE.lower(), "Month": 6, "Year": 2025, "VO": "atlas", "Processors": 1}
+    block |= {"WallDuration": 3_600_000, "CpuDuration": 3_600_000, "NumberOfJobs": 9}
+    both = {f"Normalised{name}Duration": "{hepspec: 36000000}" for name in ("Wall", "Cpu")}
+    apel = [f"{name}: {value}" for name, value in (block | both).items()]
+    head = "APEL-normalised-summary-message: v0.4"
+    session.ingest("apel", _written(folder, "a.apel", head, *apel, "%%"))
     offer = f"{CPU},{PRICE},{CORES},{WATTS}"
     _FILES["prices"] = str(_written(folder, "prices.csv", "cpu_model,price,cores,power_w", offer))
-    return folder / "demo.duckdb"
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
@@ -429,7 +435,7 @@ def test_a_question_has_a_command_a_call_and_the_right_answer(question: Asked, a
     told = json.loads(result.stdout)
     with esjobs.open(f"duckdb:{asked}", read_only=True) as session:
         rows = question.ask(session).rows.to_pylist()
-        by_hand = _by_hand(session, question.sql.format_map(NAMES)) if question.sql else []
+        hand = by_hand(session, question.sql.format_map(NAMES)) if question.sql else []
     assert len(told) == len(rows) > 0
     for one, other in zip(told, rows, strict=True):
         numbers = {name for name, value in one.items() if isinstance(value, int | float)}
@@ -439,16 +445,16 @@ def test_a_question_has_a_command_a_call_and_the_right_answer(question: Asked, a
     if question.truth is not None:
         question.truth(rows)
     found = {tuple(row[key] for key in question.keys): row for row in rows}
-    assert bool(by_hand) == bool(question.sql)
-    for row in by_hand:
+    assert bool(hand) == bool(question.sql)
+    for row in hand:
         n = len(question.keys)
         mine = [found[tuple(row[:n])][name] for name in question.values]
-        hand = [math.nan if value is None else value for value in row[n:]]
+        theirs = [math.nan if value is None else value for value in row[n:]]
         mine = [math.nan if value is None else value for value in mine]
-        assert mine == pytest.approx(hand, rel=1e-9, nan_ok=True), row[:n]
+        assert mine == pytest.approx(theirs, rel=1e-9, nan_ok=True), row[:n]
 
 
-def _by_hand(session: Session, sql: str) -> list[list[Any]]:
+def by_hand(session: Session, sql: str) -> list[list[Any]]:
     raw = (
         session.sql("select distinct cpu_raw from jobs where cpu_raw is not null").rows["cpu_raw"].to_pylist()
     )

@@ -109,7 +109,9 @@ _QUERY = (
         "Forecast changes: move jobs, use free cores, declare, drain, buy.",
     ),
     CommandEntry(
-        "energy", "delivered:energy", "Energy and carbon of jobs, measured or by the watts of their CPU models."
+        "energy",
+        "delivered:energy",
+        "Energy and carbon of jobs, measured or by the watts of their CPU models.",
     ),
     CommandEntry(
         "errors",

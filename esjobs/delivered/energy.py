@@ -208,7 +208,7 @@ def energy(
 
     ``energy_kwh``: the joules of jobs that have ``energy_j``, of the others the sum of core_h x watts per
     core / 1000 (wall time, because an idle core draws power, too), times PUE. Watts: the site's imported
-    ones, else those of the CPU model in reference tables, else 4.9; ``..._frac`` is the share of the energy by
+    ones, else those of the CPU model in reference tables, else 4.9; ``..._frac``: share of the energy by
     source. ``energy_kwh_err``: the error of watts is common to a CPU model, those of several add in squares;
     measured energy counts as exact. ``gco2e``: energy x the emission factor of country and month,
     else of the year, else of the newest earlier year (``older_factor_kwh``), else left out
@@ -216,8 +216,8 @@ def energy(
     ``wh_per_hs23_h``: per measured HS23-hour, of queues with a measured score. Carbon per unit is null unless
     all energy has a factor.
 
-    Cost: one grouped query per stretch of constant watts and PUE, two where jobs have joules. Raises :class:`NoJobsError` without jobs,
-    :class:`UsageError` for an unknown grouping or kind.
+    Cost: one grouped query per stretch of constant watts and PUE, two where jobs have joules. Raises
+    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or kind.
     """
     require_groupings("energy", by, ENERGY_BY)
     span, conditions = span_of(store, window), tuple(where)

@@ -1,6 +1,5 @@
 """Failing nodes of sites, from sums of the stored jobs by node and task."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,11 +14,11 @@ from esjobs.core.numbers import exact_percent
 from esjobs.core.query import Count, Moment
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Cells, Floats, Judged, judge
+from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, Mask, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
 from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED, ErrorTable
-from esjobs.records.errors.nodes import common_domain, node_name
+from esjobs.records.errors.nodes import common_domain, numbered
 from esjobs.records.jobs.conditions import job_filters
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.jobs.resolution import aggregate
@@ -107,9 +106,8 @@ def failing_nodes(
             if site is None:
                 continue
             if site.ephemeral:
-                notes.append(
-                    f"{rate['site']}: half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"
-                )
+                few = f"half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"
+                notes.append(f"{rate['site']}: {few}")
                 continue
             n_compared += 1
             judged = judge(site.cells)
@@ -163,66 +161,68 @@ def _batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
 
 def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict[str, _Site]:
     """Return the sites of groups by site, node, task, type, state and error."""
-    of = encoded(groups)
-    state, states = coded(of, "state")
-    error, errors_found = coded(of, "error")
-    failing = np.array([each in FAILED for each in states], np.bool_)[state]
-    ended = np.array([each in FINISHED for each in states], np.bool_)[state]
-    dull = np.array([_is_dull(each, errors) for each in errors_found], np.bool_)[error]
-    of = of.filter(pa.array(ended | (failing & ~dull)))
+    of = _judgeable(encoded(groups), errors)
     if not of.num_rows:
         return {}
-    site, sites = coded(of, "site")
-    task, tasks = coded(of, "task_id")
-    kind, kinds = coded(of, "processing_type")
-    jobs = _numbers(of, "jobs")
-    # tasks of a site that are too small are one stratum with all of their kind
-    per_task = site * len(tasks) + task
-    sizes = np.bincount(per_task, jobs, minlength=len(sites) * len(tasks))[per_task]
-    small = (sizes < LEAST_TASK_JOBS) | (task == 0)
-    stratum = np.where(small, len(tasks) + kind, task)
     text, texts = coded(of, "node")
-    cleaned = [node_name(each, servers) for each in texts]
-    names = list(dict.fromkeys(name for name in cleaned if name is not None))
-    number = {name: at for at, name in enumerate(names)}
-    name = np.array([-1 if each is None else number[each] for each in cleaned], np.int64)[text]
-    usable = name >= 0
-    failed = np.array([each in FAILED for each in states], np.bool_)[coded(of, "state")[0]]
-    spelled: dict[str, list[str]] = defaultdict(list)
-    for each, raw in zip(cleaned, texts, strict=True):
-        if each is not None and raw is not None:
-            spelled[each].append(raw)
-    nodes, node = np.unique((site * len(names) + name)[usable], return_inverse=True)
-    n_strata = len(tasks) + len(kinds)
+    of_text, spelled = numbered(texts, servers)
+    site, sites = coded(of, "site")
+    stratum = _strata(of, site, len(sites))
+    usable = of_text[text] >= 0
+    names = list(spelled)
+    nodes, node = np.unique((site * len(names) + of_text[text])[usable], return_inverse=True)
+    n_strata = int(stratum.max()) + 1
     cells, cell = np.unique(node * n_strata + stratum[usable], return_inverse=True)
-    of_cell = [np.bincount(cell, v[usable], minlength=len(cells)) for v in (jobs, np.where(failed, jobs, 0.0))]
-    hours = np.nan_to_num(_numbers(of, "wall_s")) / 3600
-    lost = np.where(failed, np.nan_to_num(_numbers(of, "core_s")) / 3600, 0.0)
-    of_node = [np.bincount(node, v[usable], minlength=len(nodes)) for v in (jobs, hours, lost)]
+    jobs, wall_s, core_s = (_numbers(of, name)[usable] for name in ("jobs", "wall_s", "core_s"))
+    failed = _is_in(of, "state", FAILED)[usable]
+    of_cell = [_summed(cell, values) for values in (jobs, np.where(failed, jobs, 0.0))]
+    of_node = [_summed(node, v) for v in (jobs, wall_s / 3600, np.where(failed, core_s, 0.0) / 3600)]
     cell_node, cell_stratum = np.divmod(cells, n_strata)
     found = {}
-    for at in np.unique(nodes // max(len(names), 1)):
-        # both are in order of sites
+    for at in np.unique(nodes // max(len(names), 1)).tolist():
+        # nodes, and cells by node, are in order of sites
         first, last = np.searchsorted(nodes, [at * len(names), (at + 1) * len(names)])
-        begin, end = np.searchsorted(cell_node, [first, last])
-        part = slice(begin, end)
+        part = slice(*np.searchsorted(cell_node, [first, last]))
         found[str(sites[at])] = _Site(
             [names[each % len(names)] for each in nodes[first:last]],
-            *(values[first:last] for values in of_node),
+            of_node[0][first:last],
+            of_node[1][first:last],
+            of_node[2][first:last],
             spelled,
             Cells(cell_node[part] - first, cell_stratum[part], of_cell[0][part], of_cell[1][part]),
         )
     return found
 
 
+def _judgeable(of: pa.Table, errors: ErrorTable) -> pa.Table:
+    """Return the groups that finished or failed, without killed jobs and attempts that were replaced."""
+    error, texts = coded(of, "error")
+    categories = [errors.category(text) for text in texts]
+    dull = np.array([each is not None and each.name in (KILLED, RETRIED) for each in categories])[error]
+    return of.filter(pa.array(_is_in(of, "state", FINISHED) | (_is_in(of, "state", FAILED) & ~dull)))
+
+
+def _strata(of: pa.Table, site: Ints, n_sites: int) -> Ints:
+    """Return the task of each group; tasks of a site that are too small are one with all of their kind."""
+    task, tasks = coded(of, "task_id")
+    kind, _ = coded(of, "processing_type")
+    of_site = task * n_sites + site
+    small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
+    return np.where(small | (task == 0), len(tasks) + kind, task)
+
+
+def _is_in(of: pa.Table, name: str, values: Sequence[str]) -> Mask:
+    codes, texts = coded(of, name)
+    return np.array([text in values for text in texts], np.bool_)[codes]
+
+
+def _summed(group: Ints, values: Floats) -> Floats:
+    return np.bincount(group, values).astype(np.float64)
+
+
 def _numbers(table: pa.Table, name: str) -> Floats:
-    return np.asarray(table.column(name).to_numpy(zero_copy_only=False), np.float64)
-
-
-def _is_dull(error: str | None, errors: ErrorTable) -> bool:
-    """True if an error says nothing about a node: killed jobs, attempts that were replaced."""
-    category = errors.category(error)
-    return category is not None and category.name in (KILLED, RETRIED)
+    """Return a column, 0 where it is missing."""
+    return np.nan_to_num(np.asarray(table.column(name).to_numpy(zero_copy_only=False), np.float64))
 
 
 def _rows(

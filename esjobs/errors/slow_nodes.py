@@ -1,7 +1,7 @@
 """Slow nodes of sites, from sums of the finished jobs by node, task and CPU model."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from esjobs.errors.black_holes import Floats, Ints
 from esjobs.errors.slowness import SlowJudged, TimedCells, judge_slow
 from esjobs.publish.finding import run_of_everything
 from esjobs.records.answer import Answer
-from esjobs.records.errors.nodes import common_domain, node_name
+from esjobs.records.errors.nodes import common_domain, numbered
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
+from esjobs.store.merge import coded, encoded
 
 # queues of a site differ in what they do to a task
 _TASK = ("task_id", "core_class", "processing_type", "queue")
@@ -68,16 +69,11 @@ def slow_nodes(
     n_compared = 0
     for site in sites:
         at = (*elsewhere, written("site", "=", [site]))
-        found = query_jobs(store, ("node", *_TASK, *_CPU), _SUMS, where=at, window=window).to_pylist()
-        of_cpu: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-        for row in found:
-            node = node_name(row["node"], servers)
-            if node is not None and row["task_id"] is not None:
-                of_cpu[row["cpu_model"], row["smt"]].append({**row, "node": node})
-        for one_cpu in of_cpu.values():
-            judged, names = _judged(one_cpu, rho)
+        found = query_jobs(store, ("node", *_TASK, *_CPU), _SUMS, where=at, window=window)
+        for one_cpu in _by_cpu(encoded(found), servers):
+            judged = _judged(one_cpu, rho)
             n_compared += int(np.isfinite(judged.slower).sum())
-            rows += _rows(str(site), one_cpu, names, judged, every=every)
+            rows += _rows(str(site), one_cpu, judged, every=every)
     rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"]))
     notes = [f"{n_compared:,} nodes compared with others of the same site, CPU model, SMT state and tasks"]
     return Answer(pa.Table.from_pylist(rows, schema=_SCHEMA), tuple(notes), title="slow nodes")
@@ -90,51 +86,86 @@ def _rho(store: JobStore) -> _Rho:
         return {}
 
 
-def _judged(rows: Sequence[Row], rho: _Rho) -> tuple[SlowJudged, list[str]]:
-    names = list(dict.fromkeys(row["node"] for row in rows))
-    tasks = list(dict.fromkeys(tuple(row[name] for name in _TASK) for row in rows))
-    node_at = {name: number for number, name in enumerate(names)}
-    task_at = {task: number for number, task in enumerate(tasks)}
-    node = np.array([node_at[row["node"]] for row in rows], np.int64)
-    task = np.array([task_at[tuple(row[name] for name in _TASK)] for row in rows], np.int64)
-    jobs, cpu, events = (np.array([row[name] for row in rows], float) for name in (_SUMS[0], *_SUMS[2:4]))
-    start = np.array([rho.get((of[0], of[1], of[2]), 0.0) for of in tasks])[task]
-    cells = TimedCells(node, task, np.log(cpu / (events + start * jobs)), _job_variance(rows, task) / jobs)
-    return judge_slow(cells), names
+@dataclass(frozen=True)
+class _Cells:
+    """Jobs of nodes with one CPU model in one SMT state: a row per node and task, ``sums`` by ``_SUMS``."""
+
+    cpu_model: str | None
+    names: Sequence[str]
+    tasks: Sequence[tuple[str | None, ...]]
+    node: Ints
+    task: Ints
+    sums: Mapping[str, Floats]
 
 
-def _job_variance(rows: Sequence[Row], task: Ints) -> Floats:
+def _by_cpu(groups: pa.Table, servers: Sequence[str]) -> Iterator[_Cells]:
+    """Yield the cells of each CPU model and SMT state; jobs without a task, and of servers, are left out."""
+    text, texts = coded(groups, "node")
+    of_text, spelled = numbered(texts, servers)
+    name, names = of_text[text], list(spelled)
+    model, models = coded(groups, "cpu_model")
+    # unknown, off, on
+    smt = np.asarray(groups.column("smt").cast(pa.int64()).fill_null(-1)) + 1
+    parts = [coded(groups, key) for key in _TASK]
+    sums = {key: np.asarray(groups.column(key).to_numpy(zero_copy_only=False), np.float64) for key in _SUMS}
+    usable = np.flatnonzero((name >= 0) & (parts[0][0] > 0))
+    cpu = model[usable] * 3 + smt[usable]
+    for each in np.unique(cpu).tolist():
+        mine = usable[cpu == each]
+        nodes, node = np.unique(name[mine], return_inverse=True)
+        keys, task = np.unique(
+            np.ravel_multi_index([codes[mine] for codes, _ in parts], [len(values) for _, values in parts]),
+            return_inverse=True,
+        )
+        codes = np.unravel_index(keys, [len(values) for _, values in parts])
+        columns = [[values[at] for at in of] for of, (_, values) in zip(codes, parts, strict=True)]
+        yield _Cells(
+            models[each // 3],
+            [names[at] for at in nodes],
+            list(zip(*columns, strict=True)),
+            node,
+            task,
+            {key: values[mine] for key, values in sums.items()},
+        )
+
+
+def _judged(of: _Cells, rho: _Rho) -> SlowJudged:
+    jobs, cpu, events = (of.sums[name] for name in (_SUMS[0], *_SUMS[2:4]))
+    start = np.array([rho.get((task[0], task[1], task[2]), 0.0) for task in of.tasks])[of.task]
+    ln_cost = np.log(cpu / (events + start * jobs))
+    return judge_slow(TimedCells(of.node, of.task, ln_cost, _job_variance(of) / jobs))
+
+
+def _job_variance(of: _Cells) -> Floats:
     """Return the relative variance of a job's CPU time per event, pooled over the nodes of its task."""
-    own = np.array([((row[_SUMS[5]] or 0.0) / row[_SUMS[4]]) ** 2 for row in rows])
-    dof = np.array([row["jobs"] - 1.0 for row in rows])
+    own = (np.nan_to_num(of.sums[_SUMS[5]]) / of.sums[_SUMS[4]]) ** 2
+    dof = of.sums[_SUMS[0]] - 1.0
     overall = (dof * own).sum() / max(dof.sum(), 1.0)
     # tasks with a job a node take the scatter of all
-    pooled: Floats = (np.bincount(task, dof * own) + overall) / (np.bincount(task, dof) + 1.0)
-    return pooled[task]
+    pooled: Floats = (np.bincount(of.task, dof * own) + overall) / (np.bincount(of.task, dof) + 1.0)
+    return pooled[of.task]
 
 
-def _rows(
-    site: str, rows: Sequence[Row], names: Sequence[str], judged: SlowJudged, *, every: bool
-) -> Iterator[dict[str, Any]]:
-    domain = common_domain(names)
-    for number, node in enumerate(names):
+def _rows(site: str, of: _Cells, judged: SlowJudged, *, every: bool) -> Iterator[dict[str, Any]]:
+    domain = common_domain(of.names)
+    n_jobs = np.bincount(of.node, of.sums["jobs"], len(of.names))
+    core_h = np.bincount(of.node, np.nan_to_num(of.sums["core_h"]), len(of.names))
+    for number, node in enumerate(of.names):
         if not np.isfinite(judged.slower[number]) or not (every or judged.found[number]):
             continue
-        mine = [row for row in rows if row["node"] == node]
         slower, n_tasks = float(judged.slower[number]), int(judged.n_tasks[number])
-        core_h = sum(row["core_h"] or 0.0 for row in mine)
         yield {
             "site": site,
             "name": node.removesuffix(domain) if domain else node,
             "node": node,
-            "cpu_model": mine[0]["cpu_model"],
-            "n_jobs": sum(row["jobs"] for row in mine),
+            "cpu_model": of.cpu_model,
+            "n_jobs": int(n_jobs[number]),
             "n_tasks": n_tasks,
             "slower": slower,
             "slower_low": float(judged.low[number]),
             "slower_high": float(judged.high[number]),
             "q_value": float(judged.q[number]),
-            "cost_core_h": core_h * max(0.0, 1.0 - 1.0 / (1.0 + slower)),
+            "cost_core_h": float(core_h[number]) * max(0.0, 1.0 - 1.0 / (1.0 + slower)),
             "slow": bool(judged.found[number]),
             "sentence": f"{exact_percent(slower)} more CPU time per event than other nodes with this CPU "
             f"model; {n_tasks} tasks",

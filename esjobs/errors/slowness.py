@@ -75,7 +75,8 @@ def judge_slow(cells: TimedCells) -> SlowJudged:
     cells = _without_strays(cells, tau_sq)
     tau_sq = _scatter(cells, max(dof - int((cells.error_sq == _NO_WEIGHT).sum()), 1))
     matrix, right, weight = _equations(cells, tau_sq)
-    covariance = np.linalg.pinv(matrix, hermitian=True)
+    # what is free is 1e-15 of the largest by rounding, a cell without weight 1e-11
+    covariance = np.linalg.pinv(matrix, rcond=1e-12, hermitian=True)
     nodes = part[:n_nodes].astype(np.int64)
     contrast = _contrasts(matrix.diagonal(), nodes)
     level = covariance @ right

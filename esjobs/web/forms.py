@@ -87,7 +87,7 @@ QUESTIONS = (
     Question(
         "/energy",
         "Energy and carbon",
-        "Measured energy, else core-hours times the watts per core of the CPU model; carbon of the electricity.",
+        "Measured energy, else core-hours times the watts per core of the CPU model; carbon of it.",
         "esjobs energy",
         "delivered.energy",
         (Entry("by", "Group by", "site, cpu_model", "--by", "by", read=_fields), _WHERE, _WINDOW),

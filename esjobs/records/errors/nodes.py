@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 SERVER_HOSTS = ("aipanda*", "pandaserver*")
@@ -37,6 +39,27 @@ def node_names(column: pa.Array) -> pa.Array:
     texts = column.dictionary_encode()
     names = pa.array([node_name(text) for text in texts.dictionary.to_pylist()], pa.string())
     return names.take(texts.indices)
+
+
+def numbered(
+    texts: Iterable[str | None], servers: Sequence[str] = SERVER_HOSTS
+) -> tuple[npt.NDArray[np.int64], dict[str, list[str]]]:
+    """Return the number of the node of each text, -1 for none, and by node, in order, the texts that name it.
+
+    >>> numbered(["slot1@a.tld", None, "a.tld", "b.tld"])
+    (array([ 0, -1,  0,  1]), {'a.tld': ['slot1@a.tld', 'a.tld'], 'b.tld': ['b.tld']})
+    """
+    names: dict[str, list[str]] = {}
+    number: dict[str, int] = {}
+    numbers = []
+    for text in texts:
+        name = node_name(text, servers)
+        if name is None or text is None:
+            numbers.append(-1)
+            continue
+        numbers.append(number.setdefault(name, len(number)))
+        names.setdefault(name, []).append(text)
+    return np.array(numbers, np.int64), names
 
 
 def common_domain(nodes: Iterable[str]) -> str:

@@ -158,7 +158,9 @@ class Arranged:
         return np.array([number[value] for value in values], np.int64)
 
     def _changes(self, group_of_row: Codes, number: int) -> dict[str, Change]:
-        return self._own_changes if group_of_row is self._every_row else self._changed_by(group_of_row, number)
+        return (
+            self._own_changes if group_of_row is self._every_row else self._changed_by(group_of_row, number)
+        )
 
     @cached_property
     def _own_changes(self) -> dict[str, Change]:
