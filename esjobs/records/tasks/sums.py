@@ -34,6 +34,8 @@ SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "c
 MIX_SUMS = ("n_jobs", "cpu_s", "core_s")
 _KEYS = BUCKETS.column_names[:6]
 _PACKED = ("task_id", "processing_type", "core_class")
+# Buckets of several days that are added at once: each time all rows of the result are looked through
+_ADDED_TOGETHER = 100_000
 _LARGEST_CODE = 2**62
 
 FloatArray = npt.NDArray[np.float64]
@@ -100,18 +102,24 @@ class WindowSums:
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
     """Read the visible buckets of a window under filters on their keys, added up.
 
-    Memory: about 100 bytes per row of the result, 250 per bucket of the largest day. Raises
+    Memory: about 100 bytes per row of the result, 250 per bucket of the largest day, 25 MB at least. Raises
     :class:`TooLargeError` as soon as there are more rows than the fits have memory for.
     """
     inside = [Days.of_window(window), In("kind", ("binned",))]
     booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
     n_jobs = {row["day"]: row["n_jobs"] for row in booked}
     adder = Adder(window)
+    waiting: list[pa.RecordBatch] = []
     # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.
     for piece in spans(sorted(n_jobs), n_jobs):
         of_days = Days("day", piece[0], piece[-1])
-        adder.add(store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
-        require_room(adder.rows)
+        waiting += store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS])
+        if sum(batch.num_rows for batch in waiting) >= _ADDED_TOGETHER:
+            adder.add(waiting)
+            waiting = []
+            require_room(adder.rows)
+    adder.add(waiting)
+    require_room(adder.rows)
     return adder.sums()
 
 
