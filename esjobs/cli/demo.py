@@ -28,8 +28,9 @@ from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 from esjobs.store.files.sharing import make_folder
 
-NIGHTS = 4
-"""Nights before the last one that the command runs."""
+NIGHTS = 29
+"""Nights before the last one that the command runs; those without a week of jobs are left out."""
+_BY_TYPE = 4  # last of these nights that are fitted by processing type, too
 _NIGHT_DAYS = 7
 
 
@@ -111,13 +112,14 @@ def demonstrate(
 
 def _run_nights(session: Session, window: Window, nights: int) -> None:
     """Fit and watch the nights before the last one, each from the buckets of a week by the default method."""
-    fit = session.settings.section(FitSettings)
-    quick = session.settings.model_copy(update={"fit": fit.model_copy(update={"methods": fit.methods[:1]})})
     ends = [window.last_day - timedelta(days=back) for back in range(nights, 0, -1)]
     weeks = [Window.of_days(end - timedelta(days=_NIGHT_DAYS - 1), end) for end in ends]
     weeks = [week for week in weeks if week.start >= window.start]
-    for week in weeks:
-        Session(session.store, quick).run(week)
+    fit = session.settings.section(FitSettings)
+    for number, week in enumerate(weeks, 1):
+        by_type = number > len(weeks) - _BY_TYPE
+        quick = fit.model_copy(update={"methods": fit.methods[:1], "by_type": by_type})
+        Session(session.store, session.settings.model_copy(update={"fit": quick})).run(week)
     if weeks:
         # later nights follow
         session.flags.update(weeks[0].last_day)

@@ -70,6 +70,8 @@ def fit(
             inputs.learn(level, sigma_type_of(of_all[level]))
             if level in NAMED_LEVELS:
                 notes.extend(filter(None, [why_left_out(of_all[level])]))
+        if kind != ALL_TYPES and not settings.by_type:
+            continue
         data = inputs.of(level, kind)
         for method in settings.methods:
             headline = method == settings.methods[0]

@@ -31,5 +31,7 @@ class FitSettings(BaseModel):
     """Jobs a name needs for a verdict."""
     deviation_limit: Annotated[float, BeforeValidator(no_flag), Field(gt=0, lt=1)] = DEVIATION_LIMIT
     """Relative deviation that matters."""
+    by_type: bool = True
+    """Fit each processing type, too."""
     nightly: Annotated[bool, Field(exclude=True)] = True
     """Fit every night."""

@@ -69,13 +69,20 @@ def test_it_leaves_what_it_says(shown: tuple[str, Path]) -> None:
 
 @pytest.mark.slow
 def test_the_nights_before_have_flags(shown: tuple[str, Path]) -> None:
-    """Flags opened on an earlier night stay open; the run of all days is the latest one."""
+    """Flags opened on an earlier night stay open; the run of all days is the latest one.
+
+    The first six nights have no week of jobs; the last four are fitted by processing type, too.
+    """
     with esjobs.open(f"duckdb:{shown[1] / 'demo.duckdb'}") as session:
         history = session.sql("select distinct night from flag_history order by night").to_pandas()
         states = session.sql("select min(since) first from flag_states where state = 'open'").to_pandas()
         flags = session.tables.flags(level="queue", type="all", method="gamma")
+        fitted = session.sql(
+            "select window_end, count(distinct processing_type) > 1 as by_type from fits group by all"
+        ).to_pandas()
+    assert fitted["by_type"].sum() == 4 + 1
     nights = [pd.Timestamp(night).date() for night in history["night"]]
-    assert nights == [LAST_DAY - timedelta(days=back) for back in range(NIGHTS, -1, -1)]
+    assert nights == [LAST_DAY - timedelta(days=back) for back in range(NIGHTS - 6, -1, -1)]
     assert pd.Timestamp(states["first"][0]).date() < LAST_DAY
     assert flags.run is not None
     assert flags.run.window.days == 30
