@@ -381,6 +381,20 @@ def test_settings_reach_the_fit(tmp_path: Path) -> None:
         assert factors["k"].isna().all()
 
 
+def test_fits_of_all_types_are_the_same_without_those_of_each(tmp_path: Path) -> None:
+    found = []
+    for by_type in (True, False):
+        with memory_session(Settings(fit=FitSettings(methods=("gamma",), by_type=by_type))) as session:
+            load(session, jobs(), tmp_path)
+            session.run()
+            rows = session.tables.factors().to_pandas().drop(columns=["run"])
+            found.append(rows.sort_values(["level", "processing_type", "name"], ignore_index=True))
+    every, alone = found
+    assert set(alone["processing_type"]) == {"all"} < set(every["processing_type"])
+    same = every[every["processing_type"] == "all"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, alone, check_exact=True)
+
+
 def test_mistakes_in_calls_are_ours(ran: Session, tmp_path: Path) -> None:
     write_jobs(jobs(), path := tmp_path / "jobs.parquet")
     mistakes: list[Callable[[], object]] = [
