@@ -98,8 +98,8 @@ HOW_MANY = Panel(
     TO_DECLARE.view,
     tiles=(
         Tile(
-            "confirmed deviations, cleared to send.",
-            one="confirmed deviation, cleared to send.",
+            "confirmed deviations.",
+            one="confirmed deviation.",
         ),
     ),
     empty="No deviation is confirmed in this selection; nothing to send.",

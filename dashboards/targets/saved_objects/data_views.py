@@ -40,6 +40,8 @@ _PERCENT = {
     *("deviation_err_line", "efficiency", "jobs_share", "share", "share_err", "kinds_share", "method_shift"),
     *("estimate_level", "tau", "sigma_int", "sigma_int_err", "sigma_type", "sigma_type_err", "sigma_class"),
     "p_off",
+    *("cpu_efficiency", "cpu_efficiency_unclipped", "efficiency_expected", "efficiency_low"),
+    *("efficiency_high", "failed", "failed_expected", "failed_low", "failed_high", "cpu_share"),
     *(
         "sigma_class_err",
         *("mix_share", "deviation_low", "deviation_high"),
@@ -70,6 +72,9 @@ _SCORES = {
     *("parent_corepower", "proposed_corepower", "proposed_corepower_err"),
     *("estimate", "estimate_low", "estimate_high"),
 }
+
+# Units of hours, of which nobody reads more than a tenth
+_HOURS = ("h", "core h", "GPU h")
 
 # Times of the clock; every other time is the end of a day
 _MOMENTS = {"at", "loaded_at", "imported_at", "first_end", "last_end"}
@@ -172,9 +177,13 @@ def form_of(column: Field) -> dict[str, Any] | None:
         return {"id": "date", "params": {"pattern": pattern, "timezone": "UTC"}}
     if column.name in _SIGNED:
         return {"id": "percent", "params": {"pattern": SIGNED_PERCENT}}
-    if column.name in _PERCENT:
+    if column.type == "number" and (column.name in _PERCENT or column.name.endswith("_frac")):
         return {"id": "percent", "params": {"pattern": PLAIN_PERCENT}}
     if column.name in _SCORES:
+        return {"id": "number", "params": {"pattern": "0.00"}}
+    if column.unit in _HOURS:
+        return {"id": "number", "params": {"pattern": "0,0.0"}}
+    if column.name == "pull_width":
         return {"id": "number", "params": {"pattern": "0.00"}}
     if column.name in _FACTORS:
         return {"id": "number", "params": {"pattern": "0.000"}}

@@ -76,7 +76,8 @@ def drawn_of(panel: Panel) -> str:
 
 
 def cut(panel: Panel) -> Spec:
-    """A line below bars, where not all of them are drawn."""
+    """A line where not all names are drawn: below bars, above lines, whose axis is below."""
+    above = panel.kind == "trend"
     return {
         "name": "cut",
         "transform": [
@@ -84,10 +85,16 @@ def cut(panel: Panel) -> Spec:
             {"filter": f"datum.names > {panel.most[0]}"},
             {"calculate": drawn_of(panel), "as": "told"},
         ],
-        "mark": {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 11},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "baseline": "bottom" if above else "top",
+            "color": MUTED,
+            "fontSize": 11,
+        },
         "encoding": {
             "x": {"value": 0},
-            "y": {"value": {"expr": "height + 6"}},
+            "y": {"value": -4} if above else {"value": {"expr": "height + 6"}},
             "text": {"field": "told", "type": "nominal"},
         },
     }
