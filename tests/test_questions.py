@@ -411,7 +411,7 @@ def add_tables(session: Session, declared: Path, folder: Path) -> None:
     queues = [f"{line},{'ES' if number % 2 else 'US'}" for number, line in enumerate(lines[1:])]
     countries = [line for line in queues if line.startswith("queue,")]
     file = _written(folder, "c.csv", f"{lines[0]},country", *countries)
-    session.declared.import_values(file, benchmark="" if "benchmark" in lines[0] else "HS06")
+    session.declared.import_values(file, benchmark=None if "benchmark" in lines[0] else "HS06")
     text = f"ONE,2025,1,atlas,{PLEDGE},HS06"
     session.ingest("pledges", _written(folder, "p.csv", "federation,year,quarter,vo,cpu,benchmark", text))
     session.ingest("pledges", _written(folder, "f.csv", "federation,site,vo", f"ONE,{SITE},atlas"))
