@@ -12,7 +12,7 @@ OPEN_INCIDENTS = replace(
     INCIDENTS,
     id="today-incidents",
     kind="rows",
-    empty="No open incident.",
+    empty="Nights are judged by esjobs serve, or by: esjobs today --update",
     optional=False,
     few=("site", "since", "cost_core_h", "state", "sentence"),
 )
@@ -24,7 +24,7 @@ HOW_MANY = Panel(
     "Today",
     INCIDENTS.view,
     tiles=(Tile("open incidents, most costly first.", one="open incident."),),
-    empty="No open incident. Nights are judged by: esjobs today --update",
+    empty="No open incident.",
 )
 
 NIGHTS = Panel(

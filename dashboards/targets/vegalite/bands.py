@@ -123,6 +123,13 @@ def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
             "transform": [
                 {"aggregate": [{"op": "max", "field": "at", "as": "at"}], "groupby": ["day"]},
                 {"calculate": "utcFormat(datum.at, '%m-%d')", "as": "written"},
+                {
+                    "window": [{"op": "row_number", "as": "back"}],
+                    "sort": [{"field": "day", "order": "descending"}],
+                },
+                {"joinaggregate": [{"op": "count", "as": "n_days"}]},
+                # as many as there is room for, the newest one always
+                {"filter": "(datum.back - 1) % max(1, ceil(datum.n_days * 34 / width)) === 0"},
             ],
             "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": MUTED},
             "encoding": {
