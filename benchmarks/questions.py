@@ -46,11 +46,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--product", default="elasticsearch8")
     parser.add_argument("--store", type=Path, help="a folder in which the file is kept, or is there already")
-    parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--make", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/questions.md"))
     args = parser.parse_args()
     if args.make:
-        make(args.make[0], int(args.make[1]))
+        make(args.make[0], int(args.make[1]), *args.make[2:])
         return
     data = args.out.with_suffix(".json")
     known: dict[str, Any] = json.loads(data.read_text(encoding="utf-8")) if data.exists() else {}
@@ -72,14 +72,15 @@ def jobs_of(grid: Grid) -> Iterator[pa.RecordBatch]:
         yield from grid.jobs(LAST - timedelta(days=back))
 
 
-def make(store: str, jobs: int) -> None:
-    """The jobs, and on an embedded store the results of two windows; says which names are asked for."""
+def make(store: str, jobs: int, folder: str = "") -> None:
+    """The jobs, and with a folder, that of an embedded store too, the results of two windows."""
     grid = Grid(jobs_per_day=jobs // DAYS, n_queues=QUEUES)
     with esjobs.open(settings=settings(store), create=True) as session:
         session.store.put_jobs(jobs_of(grid), "made")
         if store.startswith("duckdb:"):
-            folder = Path(store.removeprefix("duckdb:")).parent
-            file = folder / "corepower.csv"
+            folder = str(Path(store.removeprefix("duckdb:")).parent)
+        if folder:
+            file = Path(folder) / "corepower.csv"
             declared = [
                 f"{each.level},{each.name},{each.corepower},{each.site or ''}" for each in grid.declarations()
             ]
@@ -88,7 +89,7 @@ def make(store: str, jobs: int) -> None:
             session.declared.import_values(file, benchmark="HS06")
             for window in (MONTH_BEFORE, MONTH):
                 session.run("/".join(window))
-            write_names(session, folder)
+            write_names(session, Path(folder))
 
 
 def names_of(session: Session) -> list[dict[str, str]]:
