@@ -66,6 +66,15 @@ class _Site:
         return len(self.names) > 0 and float(np.median(self.jobs)) <= LEAST_NODE_JOBS
 
 
+_NOTHING = np.zeros(0)
+_NO_NODES = _Site(
+    (),
+    *(_NOTHING,) * 3,
+    {},
+    Cells(_NOTHING.astype(np.int64), _NOTHING.astype(np.int64), _NOTHING, _NOTHING),
+)
+
+
 def failing_nodes(
     store: JobStore,
     window: Window | None,
@@ -83,8 +92,8 @@ def failing_nodes(
     an empty ``kind`` where nothing is found. See :func:`esjobs.errors.black_holes.judge`.
 
     Cost: two grouped queries over sites, one (node x task) for sites of at most 1.5 M jobs together, two per
-    node that is found. Raises
-    :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on nodes.
+    node that is found. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on
+    nodes.
     """
     if any(named(each) == "node" for each in where):
         raise UsageError("nodes are compared with the others of their site; use --site or --queue, or --all")
@@ -102,9 +111,7 @@ def failing_nodes(
         groups = aggregate(store, _KEYS, _SUMS, window, where=job_filters(store, at, window)).table
         sites = _sites(groups, errors, servers)
         for rate in some:
-            site = sites.get(rate["site"])
-            if site is None:
-                continue
+            site = sites.get(rate["site"], _NO_NODES)
             if site.ephemeral:
                 few = f"half of the nodes have at most {LEAST_NODE_JOBS} jobs: too few to compare"
                 notes.append(f"{rate['site']}: {few}")
