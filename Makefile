@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
-PYTEST := -n 2 --dist loadgroup --durations-file build/durations.txt
+PYTEST := -n 2 --dist loadgroup --durations-file=build/durations.txt
 
 .PHONY: demo test test-fast test-all lint docs site note dist fuzz lock clean
 .DEFAULT_GOAL := demo
