@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import itemgetter
 from statistics import median
@@ -48,8 +48,8 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Watts:
-    """Watts per core; ``error``: standard error of ln, common to all jobs of the same ``origin``."""
+class Sourced:
+    """Watts per core, or kWh; ``error``: standard error of ln, common to all jobs of the same ``origin``."""
 
     value: float
     error: float
@@ -64,16 +64,16 @@ class Power:
     rows: Sequence[Row] = ()
     models: Mapping[tuple[str | None, object], tuple[float, float]] = field(default_factory=dict)
 
-    def watts(self, job: Row, at: datetime) -> Watts:
+    def watts(self, job: Row, at: datetime) -> Sourced:
         """Return the watts per core of jobs with site, cpu_model and smt: imported, of the model, assumed."""
         row, model, smt = self.best("watts_per_core", job, at), job["cpu_model"], job["smt"]
         if row is not None:
-            return Watts(row["watts_per_core"], POWER_ERROR, "own", tuple(row[name] for name in _OF_POWER))
+            return Sourced(row["watts_per_core"], POWER_ERROR, "own", tuple(row[name] for name in _OF_POWER))
         if smt is not None and (model, smt) in self.models:
-            return Watts(*self.models[model, smt], "model_smt", (model, smt))
+            return Sourced(*self.models[model, smt], "model_smt", (model, smt))
         if (model, "any") in self.models:
-            return Watts(*self.models[model, "any"], "model", (model,))
-        return Watts(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
+            return Sourced(*self.models[model, "any"], "model", (model,))
+        return Sourced(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
 
     def pue(self, job: Row, at: datetime) -> float:
         """Return the imported PUE of the site, 1 without one."""
@@ -237,19 +237,9 @@ def energy(
     return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
 
 
-@dataclass(frozen=True)
-class _Used:
-    """Energy of jobs in kWh; ``error``: standard error of ln, common to all jobs of the same ``origin``."""
-
-    kwh: float
-    error: float
-    source: Source
-    origin: tuple[object, ...]
-
-
 def _used(
     store: JobStore, keys: Sequence[str], where: Sequence[str], part: Window, power: Power
-) -> Iterator[tuple[Row, _Used | None]]:
+) -> Iterator[tuple[Row, Sourced | None]]:
     """Yield groups of jobs with their energy; None where neither joules nor core-hours are recorded."""
     metrics = ("jobs", "core_h", "events")
     recorded = any(row["energy_kwh"] is not None for row in rows_in(store, (), ("energy_kwh",), where, part))
@@ -257,7 +247,7 @@ def _used(
         # a bound, because it holds beside every other condition on the field
         for row in rows_in(store, keys, (*metrics, "energy_kwh"), (*where, "energy_j>=0"), part):
             kwh = row["energy_kwh"] * power.pue(row, part.start)
-            yield row, _Used(kwh, 0.0, "measured", ("measured",))
+            yield row, Sourced(kwh, 0.0, "measured", ("measured",))
         where = (*where, "energy_j is missing")
     for row in rows_in(store, keys, metrics, where, part):
         if row["core_h"] is None:
@@ -265,14 +255,14 @@ def _used(
             continue
         watts = power.watts(row, part.start)
         kwh = row["core_h"] * watts.value * power.pue(row, part.start) / 1000
-        yield row, _Used(kwh, watts.error, watts.source, watts.origin)
+        yield row, replace(watts, value=kwh)
 
 
-def _add(sums: _Sums, row: Row, used: _Used | None, factors: Factors, score: Measured | None) -> None:
+def _add(sums: _Sums, row: Row, used: Sourced | None, factors: Factors, score: Measured | None) -> None:
     sums.n_jobs += row["jobs"]
     if used is None:
         return
-    kwh, core_h = used.kwh, row["core_h"] or 0.0
+    kwh, core_h = used.value, row["core_h"] or 0.0
     sums.core_h += core_h
     sums.blocks[used.origin] = sums.blocks.get(used.origin, (0.0, 0.0))[0] + kwh, used.error
     sums.sources[used.source] += kwh

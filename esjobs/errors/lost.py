@@ -20,7 +20,7 @@ from esjobs.records.errors.categories import ERROR_TABLES, RETRIED, ErrorTable
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.errors import BY
 from esjobs.store.base import JobStore
-from esjobs.store.merge import coded, encoded
+from esjobs.store.merge import coded, encoded, floats
 
 NEW_DAYS = 28
 """Days before a window in which a new error has no job."""
@@ -121,7 +121,7 @@ def _by_error(groups: pa.Table) -> dict[str | None, _Group]:
     jobs = np.bincount(error, of.column("jobs").to_numpy(), len(errors))
     found = {number: _Group(int(jobs[number])) for number in np.unique(error).tolist()}
     for name in _HOURS:
-        values = np.asarray(of.column(name).to_numpy(zero_copy_only=False), np.float64)
+        values = floats(of.column(name))
         present = ~np.isnan(values)
         sums = np.bincount(error[present], values[present], len(errors))
         for number in np.unique(error[present]).tolist():

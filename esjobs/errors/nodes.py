@@ -24,7 +24,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.jobs.resolution import aggregate
 from esjobs.schema.errors import BLACK_HOLE, FAILING
 from esjobs.store.base import JobStore
-from esjobs.store.merge import coded, encoded
+from esjobs.store.merge import coded, encoded, floats
 
 LEAST_TASK_JOBS = 20
 """Jobs of a task at a site; smaller tasks are compared by kind of work."""
@@ -229,7 +229,7 @@ def _summed(group: Ints, values: Floats) -> Floats:
 
 def _numbers(table: pa.Table, name: str) -> Floats:
     """Return a column, 0 where it is missing."""
-    return np.nan_to_num(np.asarray(table.column(name).to_numpy(zero_copy_only=False), np.float64))
+    return np.nan_to_num(floats(table.column(name)))
 
 
 def _rows(

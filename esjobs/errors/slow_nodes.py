@@ -21,7 +21,7 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
-from esjobs.store.merge import coded, encoded
+from esjobs.store.merge import coded, encoded, floats
 
 # queues of a site differ in what they do to a task
 _TASK = ("task_id", "core_class", "processing_type", "queue")
@@ -107,7 +107,7 @@ def _by_cpu(groups: pa.Table, servers: Sequence[str]) -> Iterator[_Cells]:
     # unknown, off, on
     smt = np.asarray(groups.column("smt").cast(pa.int64()).fill_null(-1)) + 1
     parts = [coded(groups, key) for key in _TASK]
-    sums = {key: np.asarray(groups.column(key).to_numpy(zero_copy_only=False), np.float64) for key in _SUMS}
+    sums = {key: floats(groups.column(key)) for key in _SUMS}
     usable = np.flatnonzero((name >= 0) & (parts[0][0] > 0))
     cpu = model[usable] * 3 + smt[usable]
     for each in np.unique(cpu).tolist():

@@ -31,6 +31,11 @@ def coded(table: pa.Table, name: str) -> tuple[Integers, list[str | None]]:
     return numbers, [None, *column.dictionary.to_pylist()]
 
 
+def floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Return a column of numbers, NaN where one is missing."""
+    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+
+
 def plain(table: pa.Table) -> pa.Table:
     """Return the table with plain texts."""
     kinds = [

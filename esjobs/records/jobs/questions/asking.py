@@ -29,7 +29,7 @@ from esjobs.records.jobs.questions.formulas import Floats, Part, unnamed
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import resolve_keys, resolvers, source_of, store_keys
 from esjobs.store.base import JobStore
-from esjobs.store.merge import plain
+from esjobs.store.merge import floats, plain
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs
     table = _table(store, by, metrics, jobs)
     return Groups(
         {dimension.name: table.column(dimension.key).to_pylist() for dimension in by},
-        {part: _floats(table.column(name)) for part, name in named.items()},
+        {part: floats(table.column(name)) for part, name in named.items()},
     )
 
 
@@ -89,7 +89,7 @@ def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs
     names = {part: f"part {number}" for number, part in enumerate(of_all)}
     table = _table(store, by, tuple(unnamed(part, name) for part, name in names.items()), jobs)
     keys = {dimension.name: table.column(dimension.key).to_pylist() for dimension in by}
-    parts: dict[Part, Floats] = {part: _floats(table.column(name)) for part, name in names.items()}
+    parts: dict[Part, Floats] = {part: floats(table.column(name)) for part, name in names.items()}
     rows = list(zip(*keys.values(), strict=True))
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
         met = {replace(part, where=()): part for part in wanted if part.where == condition}
@@ -159,9 +159,3 @@ def bins_of(store: JobStore, requested: Iterable[RequestedBins], jobs: Jobs) -> 
             edges = round_bins(one.number, low, high, unit) if np.isfinite([low, high]).all() else (0.0,)
         bins.append(Bins(f"bin of {one.field}", one.field, edges))
     return bins
-
-
-def _floats(column: pa.ChunkedArray) -> Floats:
-    # missing is NaN
-    values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return np.array(values, np.float64)
