@@ -1,6 +1,7 @@
 """Aggregation step of a night: its own day, and earlier days with late records."""
 
 import logging
+from collections import defaultdict
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -62,9 +63,12 @@ def aggregate_inputs(work: NightWork) -> str:
     )
 
 
-def _fingerprints(work: NightWork, window: Window) -> dict[date, tuple[Any, ...]]:
+def _fingerprints(work: NightWork, window: Window) -> dict[date, set[tuple[Any, ...]]]:
     rows = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "fingerprint", "rules", "resolver"])
-    return {row["day"]: (row["fingerprint"], row["rules"], row["resolver"]) for row in rows.to_pylist()}
+    found: dict[date, set[tuple[Any, ...]]] = defaultdict(set)
+    for row in rows.to_pylist():
+        found[row["day"]].add((row["fingerprint"], row["rules"], row["resolver"]))
+    return found
 
 
 AGGREGATE = NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, needs=(), idle=True)

@@ -1,6 +1,7 @@
 """Nights of an installation: the due one, missing ones, those with late records."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import cached_property
@@ -9,12 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError
+from esjobs.core.query import Days
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.publish.publication import rows_table
+from esjobs.publish.publication import read_table, rows_table
 from esjobs.records.context import Context
 from esjobs.records.jobs.aggregate import days_behind
+from esjobs.records.jobs.late_jobs import LARGE_DAY
 from esjobs.records.night import NightStep
+from esjobs.schema.jobs import DAYS
 from esjobs.schema.nights import NIGHTS
 from esjobs.settings import RetentionSettings
 from esjobs.store.base import JobStore
@@ -239,16 +243,31 @@ class Nights:
         return nights & set(self._store.day_fingerprints(window).column("day").to_pylist())
 
     def _with_late_records(self, due: date) -> list[date]:
-        # Nights done whose day has changed since, within `late_days`.
+        # Nights done whose windows have a day, within `late_days`, that has changed enough since.
         since, before = self._late_since(due), due - timedelta(days=1)
         if since > before:
             return []
         window = Window.of_days(since, before)
-        changed = days_behind(self._store, window, self._rules)
+        changed = self._changed(window)
         if not changed:
             return []
         rows = self._ledger.nights(min(changed), before)
         return [row["night"] for row in rows if row["state"] == "done"]
+
+    def _changed(self, window: Window) -> set[date]:
+        # Days whose jobs have changed since they were aggregated; not those with a few late jobs among many,
+        # which the due night adds, and which move no result of the nights before.
+        now = days_behind(self._store, window, self._rules)
+        rows = read_table(self._store, DAYS, [Days.of_window(window)], ["day", "n_in"]).to_pylist()
+        then: Counter[date] = Counter()
+        for row in rows:
+            then[row["day"]] += row["n_in"]
+        few = self._settings.rerun_frac
+        return {
+            day
+            for day, n_jobs in now.items()
+            if n_jobs < LARGE_DAY or not 0 < n_jobs - then[day] < few * then[day]
+        }
 
     def _mark(self, runner: NightRunner, nights: Sequence[date], pending: PendingFailure | None) -> None:
         # Every night gets an account, so that it is reported.

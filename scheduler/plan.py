@@ -18,7 +18,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.context import Context
-from esjobs.records.jobs.aggregate import days_behind
+from esjobs.records.jobs.aggregate import days_behind, jobs_to_add
 from esjobs.records.night import NightStep, NightWork, Schedule, aggregated_days, longest_window
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.nights import NIGHT_STEPS
@@ -78,10 +78,14 @@ def _fitted(step: str) -> int | None:
 
 @dataclass
 class _DayJobs:
-    """Days of an installation: jobs of those with buckets, of those to be made, and of older ones without."""
+    """Days of an installation: jobs of those with buckets, of those to be made, and of older ones without.
+
+    ``late``: of those to be made, the late jobs where these are all that is read.
+    """
 
     jobs: dict[date, int] = field(default_factory=dict)
     behind: dict[date, int] = field(default_factory=dict)
+    late: dict[date, int] = field(default_factory=dict)
     without: dict[date, int] = field(default_factory=dict)
 
     def jobs_of(self, window: Window, forecast: int, last: date) -> int:
@@ -92,13 +96,13 @@ class _DayJobs:
         )
 
     def make(self, night: date, piece: Window | None) -> tuple[dict[date, int], dict[date, int]]:
-        """Move the days that a night makes to those with buckets; return changed and older ones."""
+        """Move the days that a night makes to those with buckets; return what it reads of both kinds."""
         changed = {day: n for day, n in self.behind.items() if day <= night}
         older = {day: n for day, n in self.without.items() if piece and day >= piece.first_day}
         self.behind = {day: n for day, n in self.behind.items() if day not in changed}
         self.without = {day: n for day, n in self.without.items() if day not in older}
         self.jobs |= changed | older
-        return changed, older
+        return {day: self.late.get(day, n) for day, n in changed.items()}, older
 
     @property
     def newest(self) -> date:
@@ -168,8 +172,9 @@ class Planner:
         older = Window.of_days(first, late.first_day) if first < late.first_day else None
         without = days_without_buckets(store, older)
         without.pop(late.first_day, None)
-        behind = days_behind(store, late, self._context.settings.section(CleaningRules))
-        return _DayJobs(jobs, behind, without)
+        rules = self._context.settings.section(CleaningRules)
+        behind = days_behind(store, late, rules)
+        return _DayJobs(jobs, behind, jobs_to_add(store, behind, rules), without)
 
     def _jobs(self, first: date, last: date) -> dict[date, int]:
         """Return the jobs of days with buckets."""

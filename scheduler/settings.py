@@ -58,6 +58,8 @@ class NightsSettings(BaseModel):
     """Default window of results, one of these lengths."""
     late_days: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=_LONGEST_WINDOW)] = 7
     """Days before a night that are checked for late records."""
+    rerun_frac: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)] = 0.01
+    """Share of late jobs on a day of 10,000 jobs or more below which its night is not run again."""
     backfill_jobs: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] = 5_000_000
     """Jobs of older days that a night aggregates, newest first; 0: none."""
     catch_up: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=1_000)] = 7

@@ -7,7 +7,7 @@ by its record.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -31,6 +31,7 @@ from esjobs.issues.measuring import measurements
 from esjobs.issues.rows import aligned, issue_rows, measure_rows
 from esjobs.issues.series_jobs import jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.records.jobs.late_jobs import LateJobs, adding, late_jobs
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES
@@ -75,15 +76,20 @@ def detect(
     window.require_whole_days("detect")
     fingerprints = fingerprints_of(store, judging, window)
     stored = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day", "fingerprint"])
-    made = {row["day"]: row["fingerprint"] for row in stored.to_pylist()}
+    made: dict[date, set[str]] = {}
+    for row in stored.to_pylist():
+        made.setdefault(row["day"], set()).add(row["fingerprint"])
     stale = [
-        day for day, fingerprint in sorted(fingerprints.items()) if rebuild or made.get(day) != fingerprint
+        day
+        for day, fingerprint in sorted(fingerprints.items())
+        if rebuild or fingerprint not in made.get(day, ())
     ]
+    late = _late(store, judging, {} if rebuild else {day: made[day] for day in stale if day in made})
     total = _Balance()
     for number, day in enumerate(stale):
         if progress:
             progress("detecting", number, len(stale))
-        balance, changes = _day(store, judging, day, fingerprints[day])
+        balance, changes = _day(store, judging, day, fingerprints[day], late.get(day))
         # day by day: an interrupted run keeps what it has made
         store.publish(changes)
         total.add(balance)
@@ -118,21 +124,39 @@ def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[d
 
     def fingerprint(day: date) -> str:
         # a job without series is of its own day alone; its record may end up to a day from its series
-        beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
-        parts = {
-            "by": judging.digest,
-            "layouts": [table.layout for table in _BY_DAY],
-            "jobs": [prints.get(each, "") for each in (beside if day in series else [day])],
-            "series": [sorted(series.get(each, []), key=str) for each in beside],
-        }
-        return content_id(parts)
+        beside = _beside(day)
+        jobs = [prints.get(each, "") for each in (beside if day in series else [day])]
+        return _digest(judging, jobs, [series.get(each, []) for each in beside])
 
     return {day: fingerprint(day) for day in {*prints, *series} if window.first_day <= day <= window.last_day}
 
 
-def _day(store: JobStore, judging: Judging, day: date, fingerprint: str) -> tuple[_Balance, Sequence[Change]]:
-    """Write the rows of a day, unpublished."""
+def _beside(day: date) -> list[date]:
+    return [day + timedelta(days=by) for by in (-1, 0, 1)]
+
+
+def _digest(judging: Judging, jobs: list[str], series: Sequence[list[list[object]]]) -> str:
+    parts = {
+        "by": judging.digest,
+        "layouts": [table.layout for table in _BY_DAY],
+        "jobs": jobs,
+        "series": [sorted(each, key=str) for each in series],
+    }
+    return content_id(parts)
+
+
+def _late(store: JobStore, judging: Judging, made: Mapping[date, set[str]]) -> dict[date, LateJobs]:
+    """Return the late jobs of days that have no series near: with series a day is judged as a whole."""
+    nothing: list[list[list[object]]] = [[], [], []]
+    return late_jobs(store, made, lambda _, fingerprint: _digest(judging, [fingerprint], nothing))
+
+
+def _day(
+    store: JobStore, judging: Judging, day: date, fingerprint: str, late: LateJobs | None
+) -> tuple[_Balance, Sequence[Change]]:
+    """Write the rows of a day, or those of its late jobs beside them, unpublished."""
     balance = _Balance()
+    write = store.replace if late is None else adding(store).add
     with ExitStack() as stack:
         # rows of all blocks together may be more than memory
         spools = {
@@ -140,12 +164,15 @@ def _day(store: JobStore, judging: Judging, day: date, fingerprint: str) -> tupl
             for table in (MEASURES, FOOTPRINTS, ISSUES)
         }
         names = fields_needed(judging.rules)
-        for block in day_blocks(store, judging, day):
-            _of_block(store, judging, day, names, block, spools, balance)
-        _of_records(store, judging, day, names, spools, balance)
+        if late is None:
+            for block in day_blocks(store, judging, day):
+                _of_block(store, judging, day, names, block, spools, balance)
+        _of_records(store if late is None else late.store, judging, day, names, spools, balance)
         balance.n.update({table.name: sum(spool.rows.values()) for table, spool in spools.items()})
         changes: list[Change] = [
-            store.replace(table, str(day), spool.batches()) for table, spool in spools.items()
+            write(table, str(day), spool.batches())
+            for table, spool in spools.items()
+            if late is None or spool.rows
         ]
     row = {
         "day": day,
@@ -156,7 +183,7 @@ def _day(store: JobStore, judging: Judging, day: date, fingerprint: str) -> tupl
         # tags are infos: nobody has to act
         "n_issues": sum(count for name, count in balance.severities.items() if name != "info"),
     }
-    changes.append(store.replace(ISSUE_DAYS, str(day), rows_table(ISSUE_DAYS, [row]).to_batches()))
+    changes.append(write(ISSUE_DAYS, str(day), rows_table(ISSUE_DAYS, [row]).to_batches()))
     return balance, changes
 
 

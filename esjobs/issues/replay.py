@@ -92,7 +92,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
         raise NoResultError(f"no day of {window} has been examined; run: esjobs detect --window {window}")
     changes: dict[tuple[str, str], _Change] = defaultdict(_Change)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for day in sorted(days):
+    for day in sorted(set(days)):
         for jobs, footprints, measures in _batches(store, now, then, day):
             _compare(now, then, jobs, footprints, measures, changes, counts)
     order = {rule.name: index for index, rule in enumerate((*then.rules.rules, *now.rules.rules))}

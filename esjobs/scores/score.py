@@ -21,6 +21,7 @@ from esjobs.publish.publication import tidy
 from esjobs.records.clusters.description import Clusters
 from esjobs.records.clusters.reading import clusters_of
 from esjobs.records.jobs.aggregate import forgotten_days
+from esjobs.records.jobs.late_jobs import adding, late_jobs
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.scores import MEASURES, RANKED, SCORE_NAMES, SCORES
@@ -102,7 +103,8 @@ def score(
     began = time.perf_counter()
     window.require_whole_days("score")
     weights, clusters = settings.section(EfficiencySettings), clusters_of(settings)
-    fingerprints = fingerprints_of_days(store, window, weights, _digest(clusters))
+    digest = _day_digest(store, window, weights, _digest(clusters))
+    fingerprints = _digests(store, window, digest)
     stored = _stored_marks(store, window)
     emptied = set(stored) - set(fingerprints)
     # scores outlive jobs that an archive has dropped
@@ -111,14 +113,17 @@ def score(
     if not fingerprints:
         store.publish(gone)
         raise NoJobsError(f"no jobs in {window} to score; check the stored data: esjobs doctor")
-    stale = [day for day in sorted(fingerprints) if rebuild or stored.get(day) != {fingerprints[day]}]
+    stale = [day for day in sorted(fingerprints) if rebuild or fingerprints[day] not in stored.get(day, ())]
+    late = late_jobs(store, {} if rebuild else {day: stored[day] for day in stale if day in stored}, digest)
     changes: list[Change] = [*gone]
     for number, day in enumerate(stale):
         if progress:
             progress("scoring", number, len(stale))
-        rows = _scored_day(store, day, fingerprints[day], weights, clusters)
+        some = late.get(day)
+        jobs, write = (store, store.replace) if some is None else (some.store, adding(store).add)
+        rows = _scored_day(jobs, day, fingerprints[day], weights, clusters)
         rows = own_and_shared(rows, weights.own_rows, partial(_watched, store, day))
-        changes.append(store.replace(SCORES, str(day), rows))
+        changes.append(write(SCORES, str(day), rows))
     if progress:
         progress("scoring", len(stale), len(stale))
     store.publish(changes)
@@ -128,9 +133,8 @@ def score(
 
 def score_digest(store: JobStore, window: Window, settings: Sections) -> str:
     """Return a digest of everything the scores of a window depend on."""
-    fingerprints = fingerprints_of_days(
-        store, window, settings.section(EfficiencySettings), _digest(clusters_of(settings))
-    )
+    weights, clusters = settings.section(EfficiencySettings), _digest(clusters_of(settings))
+    fingerprints = fingerprints_of_days(store, window, weights, clusters)
     return content_id({"days": {str(day): fingerprint for day, fingerprint in fingerprints.items()}})
 
 
@@ -142,18 +146,26 @@ def fingerprints_of_days(
     store: JobStore, window: Window, settings: EfficiencySettings, clusters: str
 ) -> dict[date, str]:
     """Return for each day with jobs a digest of everything its scores depend on."""
+    return _digests(store, window, _day_digest(store, window, settings, clusters))
+
+
+def _digests(store: JobStore, window: Window, digest: Callable[[date, str], str]) -> dict[date, str]:
+    prints = store.day_fingerprints(window).to_pylist()
+    return {row["day"]: digest(row["day"], row["fingerprint"]) for row in prints}
+
+
+def _day_digest(
+    store: JobStore, window: Window, settings: EfficiencySettings, clusters: str
+) -> Callable[[date, str], str]:
+    """Return the function from a day and a fingerprint of its jobs to the digest of its scores."""
     made_of = {
         **settings.model_dump(exclude={"nightly"}),
         "clusters": clusters,
         "versions": [SCORES_VERSION, EVENTS_VERSION, RESOLVER_VERSION],
         "layouts": [SCORES.layout, PREDICTED_SCORES.layout],
     }
-    prints = {row["day"]: row["fingerprint"] for row in store.day_fingerprints(window).to_pylist()}
     found = fingerprints_of(store, window)
-    return {
-        day: content_id({**made_of, "of": [fingerprint, found.get(day, "")]})
-        for day, fingerprint in prints.items()
-    }
+    return lambda day, fingerprint: content_id({**made_of, "of": [fingerprint, found.get(day, "")]})
 
 
 def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: float) -> RunReport:

@@ -335,6 +335,31 @@ class Expiring(Protocol):
         """Return those of some days without jobs whose jobs have disappeared, as far as can be told."""
 
 
+PART = "+"
+"""Between the day of a partition and the number of rows that were added to it later."""
+
+
+@runtime_checkable
+class Adding(Protocol):
+    """Store that can add to a day what came late, without touching the rest of it."""
+
+    def load_fingerprints(self, window: Window) -> pa.Table:
+        """Return columns day, load, n_jobs, fingerprint by day and load, in order of the loads.
+
+        A fingerprint is what ``day_fingerprints`` would say if later loads had not been. Empty where the
+        order of the loads is unknown.
+        """
+
+    def jobs_after(self, load: int) -> JobStore:
+        """Return this store as if it had the jobs of later loads alone; results are the same."""
+
+    def add(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        """Write further rows of a day, invisible until published.
+
+        Readers then see them beside those that are there; what replaces or hides the day takes them along.
+        """
+
+
 Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
 """Gives versions of jobs with other texts: as many, in the same order, columns of ``PUT_SCHEMA``."""
 

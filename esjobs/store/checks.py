@@ -18,6 +18,11 @@ SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origi
 FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("fingerprint", pa.string())])
 """Schema of ``day_fingerprints``."""
 
+LOAD_FINGERPRINTS = pa.schema(
+    [("day", pa.date32()), ("load", pa.int64()), ("n_jobs", pa.int64()), ("fingerprint", pa.string())]
+)
+"""Schema of ``load_fingerprints``."""
+
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -61,6 +66,17 @@ def require_known(existing: KnownTables, *requested: Table) -> None:
             raise UsageError(f"unknown table '{table.name}'; use one of: {', '.join(existing)}")
         if existing[table.name] != table:
             raise UsageError(f"table '{table.name}' is not the table of that name in the catalogue")
+
+
+def of_days(table: Table) -> bool:
+    """True if the partitions of a table are days."""
+    return table.column(table.partition).type == "day"
+
+
+def require_days(table: Table) -> None:
+    """Raise :class:`UsageError` unless the partitions of a table are days: others have no parts."""
+    if not of_days(table):
+        raise UsageError(f"'{table.name}' is replaced per {table.partition}; rows are added to days only")
 
 
 def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> None:

@@ -1,5 +1,6 @@
 """Sums of days as arrays: made by the store, a row per day, queue, task and outcome."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,6 +18,7 @@ from esjobs.core.states import FAILED, FAILED_KINDS, FINISHED
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
+from esjobs.records.jobs.late_jobs import adding, late_jobs
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.records.names.sites import Sites
 from esjobs.schema.today import DAY_SUMS, WAIT_EDGES_S, WAITED
@@ -101,23 +103,39 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     made = store.aggregate(
         Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
     ).table
-    existing = dict(zip(*(made.column(name).to_pylist() for name in ("day", "fingerprint")), strict=True))
-    stale = [day for day, mark in sorted(prints.items()) if existing.get(day) != mark]
-    jobs = {day: jobs_of[day] for day in stale}
+    existing: dict[date, set[str]] = defaultdict(set)
+    for row in made.to_pylist():
+        existing[row["day"]].add(row["fingerprint"])
+    stale = [day for day, mark in sorted(prints.items()) if mark not in existing[day]]
+    late = late_jobs(store, {day: existing[day] for day in stale}, _digest)
     changes: list[Change] = []
-    for span in spans(stale, jobs, store.capabilities().days_per_aggregate):
+    for day, some in late.items():
+        table = _summed(some.store, Window.of_days(day, day))
+        changes.append(adding(store).add(DAY_SUMS, str(day), _rows_of(day, table, prints[day])))
+    jobs = {day: jobs_of[day] for day in stale if day not in late}
+    for span in spans(list(jobs), jobs, store.capabilities().days_per_aggregate):
         table = _summed(store, Window.of_days(span[0], span[-1]))
-        for day in span:
-            rows = table.filter(pc.equal(table.column("day"), day))
-            mark = pa.array([prints[day]] * rows.num_rows, pa.string())
-            rows = rows.append_column("fingerprint", mark).select(DAY_SUMS.column_names)
-            changes.append(store.replace(DAY_SUMS, str(day), rows.cast(table_schema(DAY_SUMS)).to_batches()))
+        changes += [store.replace(DAY_SUMS, str(day), _rows_of(day, table, prints[day])) for day in span]
     return changes
+
+
+def _rows_of(day: date, table: pa.Table, mark: str) -> list[pa.RecordBatch]:
+    rows = table.filter(pc.equal(table.column("day"), day))
+    rows = rows.append_column("fingerprint", pa.array([mark] * rows.num_rows, pa.string()))
+    batches: list[pa.RecordBatch] = (
+        rows.select(DAY_SUMS.column_names).cast(table_schema(DAY_SUMS)).to_batches()
+    )
+    return batches
 
 
 def fingerprints_of_days(days: list[dict[str, Any]]) -> dict[date, str]:
     """Return what the sums of days are known by: fingerprints of their jobs, and the columns of the sums."""
-    return {row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAY_SUMS.layout}) for row in days}
+    return {row["day"]: _digest(row["day"], row["fingerprint"]) for row in days}
+
+
+def _digest(day: date, fingerprint: str) -> str:
+    del day
+    return content_id({"jobs": fingerprint, "layout": DAY_SUMS.layout})
 
 
 def _summed(store: JobStore, window: Window) -> pa.Table:

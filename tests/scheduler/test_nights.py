@@ -4,8 +4,15 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
+import pytest
+
+import scheduler.nights
 from esjobs.core.errors import StoreBusyError, UsageError
+from esjobs.core.query import Days
+from esjobs.publish.publication import read_table
+from esjobs.records.jobs import late_jobs
 from esjobs.records.night import NightAccount, NightWork
+from esjobs.schema.jobs import DAYS
 from esjobs.speed.night import fit_window
 from esjobs.store.lease import Lease
 from tests.messages import raised
@@ -74,6 +81,30 @@ def test_late_records_recompute_their_day_and_the_nights_after_it(tmp_path: Path
         assert first["jobs"] == 440
         untouched = stage.nights._ledger.steps(FIRST + timedelta(days=2))
         assert {row["attempt"] for row in untouched} == {1}
+
+
+@pytest.mark.parametrize(("jobs", "again"), [(2, []), (12, ["2025-06-04", "2025-06-05", "2025-06-06"])])
+def test_a_few_late_jobs_of_a_large_day_enter_the_due_night_alone(
+    tmp_path: Path, history: History, monkeypatch: pytest.MonkeyPatch, jobs: int, again: list[str]
+) -> None:
+    for module in (late_jobs, scheduler.nights):
+        monkeypatch.setattr(module, "LARGE_DAY", 300)
+    with staged(tmp_path, after=history(6)) as stage:
+        night = FIRST + timedelta(days=3)
+        stage.arrive(night, seed=7, jobs=jobs)
+        stage.arrive(FIRST + timedelta(days=6))
+        stage.hands.morning_after(FIRST + timedelta(days=6))
+        planned = stage.nights.plan().to_pylist()
+        made = stage.nights.tend()
+        assert [str(row["night"]) for row in made] == [str(row["night"]) for row in planned]
+        assert [str(row["night"]) for row in made[:-1]] == again
+        assert sum(row["late_days"] for row in made) == (0 if again else 1)
+        # the late jobs alone were aggregated
+        steps = stage.nights._ledger.steps(FIRST + timedelta(days=6 if not again else 3))
+        (aggregated,) = (row for row in steps if row["step"] == "aggregate")
+        assert aggregated["documents_read"] == jobs + (0 if again else 400)
+        counted = read_table(stage.store, DAYS, [Days("day", night, night)], ["n_in"])["n_in"].to_pylist()
+        assert sum(counted) == 400 + jobs
 
 
 def test_records_later_than_that_wait_for_a_rerun(tmp_path: Path, history: History) -> None:

@@ -122,8 +122,12 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
 def fingerprints_of_days(store: JobStore, days: Days) -> dict[date, str]:
     """Return, by day with buckets, a digest of the inputs of its factors except the run."""
     rows = read_table(store, DAYS, [days, In("kind", ("binned",))], ["day", "fingerprint"]).to_pylist()
+    prints: dict[date, set[str]] = defaultdict(set)
+    for row in rows:
+        prints[row["day"]].add(row["fingerprint"])
     return {
-        row["day"]: content_id({"jobs": row["fingerprint"], "layout": DAILY_FACTORS.layout}) for row in rows
+        day: content_id({"jobs": "+".join(sorted(of_day)), "layout": DAILY_FACTORS.layout})
+        for day, of_day in prints.items()
     }
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
@@ -21,6 +21,7 @@ from esjobs.core.words import INVALID
 from esjobs.publish.publication import Outcome, read_table
 from esjobs.records.jobs import resolution
 from esjobs.records.jobs.day_spans import spans
+from esjobs.records.jobs.late_jobs import adding, late_jobs
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Span
@@ -95,13 +96,21 @@ def aggregate(
         store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
     fingerprints = {row["day"]: row for row in prints}
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
-    for span in _contiguous(stale, n_jobs, able.days_per_aggregate):
+    late = {} if rebuild else late_jobs(store, _made(existing, set(stale) - set(lost), rules), _same)
+    for day, jobs in late.items():
+        row = {"n_jobs": jobs.n_jobs, "fingerprint": current[day]}
+        ((_, buckets, rows),) = _balanced_span(jobs.store, [day], rules, {day: row})
+        changes += [adding(store).add(BUCKETS, str(day), buckets.to_batches())]
+        changes += [adding(store).add(DAYS, str(day), _books(rows).to_batches())]
+        books += [*(row for row in existing if row["day"] == day), *rows]
+        n_buckets += buckets.num_rows
+    made_again = [day for day in stale if day not in late]
+    for span in _contiguous(made_again, n_jobs, able.days_per_aggregate):
         if progress:
             progress("aggregating", stale.index(span[0]), len(stale))
         for day, buckets, rows in _balanced_span(store, span, rules, fingerprints):
-            of_day = pa.Table.from_pylist(rows, schema=table_schema(DAYS))
             changes.append(store.replace(BUCKETS, str(day), buckets.to_batches()))
-            changes.append(store.replace(DAYS, str(day), of_day.to_batches()))
+            changes.append(store.replace(DAYS, str(day), _books(rows).to_batches()))
             books.extend(rows)
             n_buckets += buckets.num_rows
     if progress:
@@ -111,6 +120,29 @@ def aggregate(
     return Outcome(
         replace(report, notes=tuple(_notes(kept, lost, able.undated)), seconds=seconds), written=changes
     )
+
+
+def _books(rows: list[dict[str, object]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=table_schema(DAYS))
+
+
+def _made(
+    existing: Iterable[Mapping[str, Any]], days: Collection[date], rules: CleaningRules
+) -> dict[date, set[str]]:
+    """Return the fingerprints that the books of some days name; of days made by other rules none."""
+    found: dict[date, set[str]] = defaultdict(set)
+    others = set()
+    for row in existing:
+        if row["day"] in days:
+            found[row["day"]].add(row["fingerprint"])
+            if not _is_current(row, rules):
+                others.add(row["day"])
+    return {day: prints for day, prints in found.items() if day not in others}
+
+
+def _same(day: date, fingerprint: str) -> str:
+    del day
+    return fingerprint
 
 
 def _fresh_days(
@@ -193,13 +225,24 @@ def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> dict[d
     """Return the days of a window whose buckets are missing or outdated, with the jobs stored now."""
     columns = ["day", "fingerprint", "rules", "resolver"]
     made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
-    fresh = {row["day"]: row["fingerprint"] for row in made if _is_current(row, rules)}
+    fresh = {(row["day"], row["fingerprint"]) for row in made if _is_current(row, rules)}
     prints = store.day_fingerprints(window).to_pylist()
     return {
         row["day"]: row["n_jobs"]
         for row in sorted(prints, key=lambda row: row["day"])
-        if fresh.get(row["day"]) != row["fingerprint"]
+        if (row["day"], row["fingerprint"]) not in fresh
     }
+
+
+def jobs_to_add(store: JobStore, days: Collection[date], rules: CleaningRules) -> dict[date, int]:
+    """Return the late jobs of those days to which buckets can be added; others are made again."""
+    if not days:
+        return {}
+    window = Window.of_days(min(days), max(days))
+    columns = ["day", "fingerprint", "rules", "resolver"]
+    existing = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
+    late = late_jobs(store, _made(existing, days, rules), _same)
+    return {day: jobs.n_jobs for day, jobs in late.items()}
 
 
 def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:

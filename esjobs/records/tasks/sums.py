@@ -107,7 +107,9 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     """
     inside = [Days.of_window(window), In("kind", ("binned",))]
     booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
-    n_jobs = {row["day"]: row["n_jobs"] for row in booked}
+    n_jobs: Counter[date] = Counter()
+    for row in booked:
+        n_jobs[row["day"]] += row["n_jobs"]
     adder = Adder(window)
     waiting: list[pa.RecordBatch] = []
     # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.

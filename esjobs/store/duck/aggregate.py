@@ -9,13 +9,13 @@ from esjobs.core.arrow import arrow_type
 from esjobs.core.query import Query
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
-from esjobs.store.duck.compile_sql import compile_aggregate, compile_books, metric_type, noted_rules
+from esjobs.store.duck.compile_sql import JOBS, compile_aggregate, compile_books, metric_type, noted_rules
 from esjobs.store.duck.connection import DuckConnection
 
 
-def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
+def aggregate(connection: DuckConnection, query: Query, jobs: str = JOBS) -> Aggregate:
     """Answer a query with one scan for the groups and one for the books, if it has any."""
-    compiled = compile_aggregate(query)
+    compiled = compile_aggregate(query, jobs)
     schema = pa.schema(
         [(key, arrow_type(query.key_field(key).type)) for key in query.keys]
         + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
@@ -27,7 +27,7 @@ def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
         return Aggregate(pa.Table.from_batches(names, schema), books_table({}))
     if query.over is not None or not query.books:
         return Aggregate(connection.table(compiled.sql, schema, compiled.params), books_table({}))
-    books = compile_books(query)
+    books = compile_books(query, jobs)
     # one snapshot: a load between the two scans would make the books disagree with the table
     with connection.transaction():
         table = connection.table(compiled.sql, schema, compiled.params)

@@ -80,14 +80,22 @@ class Column:
 Resolve = Callable[[str], Column]
 
 
-def compile_select(select: Select) -> Compiled:
+JOBS = "jobs"
+
+
+def later_jobs(load: int) -> str:
+    """Return the source of the jobs of later loads."""
+    return f"(FROM jobs WHERE load_number > {load:d}) AS jobs"
+
+
+def compile_select(select: Select, jobs: str = JOBS) -> Compiled:
     """Compile a selection of jobs."""
     names = select.fields or tuple(item.name for item in fields.JOB_FIELDS)
     bound = Binding()
     columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
     kept = [_keeps(rule, bound) for rule in select.drops]
     where = _where(_window(select.window, bound) + _filters(select.where, _column, bound) + kept)
-    sql = f"SELECT\n  {_listed(columns)}\nFROM jobs{where}"
+    sql = f"SELECT\n  {_listed(columns)}\nFROM {jobs}{where}"
     if select.order:
         first = _job_order(_column(select.sorted_by[0]), descending=select.order.startswith("-"))
         # ties are broken by identity, as the other engines do: a limit takes the same jobs everywhere
@@ -106,7 +114,7 @@ def _job_order(column: Column, *, descending: bool) -> str:
     return f"{key} {'DESC' if descending else 'ASC'} NULLS LAST"
 
 
-def compile_aggregate(query: Query) -> Compiled:
+def compile_aggregate(query: Query, jobs: str = JOBS) -> Compiled:
     """Compile the table of a query."""
     _refuse_equal_names(query)
     bound = Binding()
@@ -121,7 +129,7 @@ def compile_aggregate(query: Query) -> Compiled:
     where = _where(_window(query.window, bound, query.over) + _filters(query.where, resolve, bound) + kept)
     # by position: a key may have the name of a stored column, which DuckDB would group by instead
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
-    rows, where = per_job.rows("jobs" if query.over is None else quote(query.over.name), where)
+    rows, where = per_job.rows(jobs if query.over is None else quote(query.over.name), where)
     return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{joined}{where}{group}", bound)
 
 
@@ -177,7 +185,7 @@ def _named(key: Named, number: int, bound: Binding) -> tuple[str, str]:
     return f"named_{number}", f"\nLEFT JOIN ({pairs}) ON {same}"
 
 
-def compile_books(query: Query) -> Compiled:
+def compile_books(query: Query, jobs: str = JOBS) -> Compiled:
     """Compile the books: day, number of the dropping rule (0: binned), n_jobs, one column per note.
 
     A note counts binned jobs that passed a rule because the field is missing.
@@ -197,7 +205,7 @@ def compile_books(query: Query) -> Compiled:
     rule = f"CASE {' '.join(rules)} ELSE 0 END AS rule" if rules else "0 AS rule"
     counts = ["count(*) AS n_jobs", *(f"count(*) FILTER (WHERE rule = 0 AND {name})" for name in noted)]
     return _compiled(
-        f"WITH judged AS (\nSELECT\n  {_listed(columns)}\nFROM jobs{where}\n),\n"
+        f"WITH judged AS (\nSELECT\n  {_listed(columns)}\nFROM {jobs}{where}\n),\n"
         f"ruled AS (\nSELECT\n  {_listed(['day', rule, *noted])}\nFROM judged\n)\n"
         f"SELECT\n  {_listed(['day', 'rule', *counts])}\nFROM ruled\nGROUP BY 1, 2",
         bound,

@@ -16,10 +16,10 @@ from esjobs.core.query import Select
 from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span, Undone
 from esjobs.store.batches import gathered
-from esjobs.store.checks import FINGERPRINTS, SUPERSEDED, not_undoable
+from esjobs.store.checks import FINGERPRINTS, LOAD_FINGERPRINTS, SUPERSEDED, not_undoable
 from esjobs.store.duck import unchanged as duck_unchanged
 from esjobs.store.duck import versions as duck_versions
-from esjobs.store.duck.compile_sql import compile_select, compile_window
+from esjobs.store.duck.compile_sql import JOBS, compile_select, compile_window
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import quote
 from esjobs.store.row_hash import Hashes, identity_hash
@@ -182,9 +182,9 @@ def undo_load(connection: DuckConnection, load_id: str) -> Undone:
     return Undone(int(versions), unchanged)
 
 
-def select(connection: DuckConnection, requested: Select) -> Iterator[pa.RecordBatch]:
+def select(connection: DuckConnection, requested: Select, jobs: str = JOBS) -> Iterator[pa.RecordBatch]:
     """Stream jobs in batches of at most 65 536 rows."""
-    compiled = compile_select(requested)
+    compiled = compile_select(requested, jobs)
     names = requested.fields or tuple(field.name for field in fields.JOB_FIELDS)
     return connection.stream(compiled.sql, schema_of(fields.field(name) for name in names), compiled.params)
 
@@ -216,5 +216,17 @@ def day_fingerprints(connection: DuckConnection, window: Window | None) -> pa.Ta
         "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608
         f"CAST(sum(row_mark) AS VARCHAR) AS fingerprint FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
         FINGERPRINTS,
+        where.params,
+    )
+
+
+def load_fingerprints(connection: DuckConnection, window: Window) -> pa.Table:
+    """Return jobs per day and load, with the sum of the row marks up to the load."""
+    where = compile_window(window)
+    return connection.table(
+        "SELECT CAST(end_time AS DATE) AS day, load_number AS load, count(*) AS n_jobs, "  # noqa: S608
+        "CAST(sum(sum(row_mark)) OVER (PARTITION BY CAST(end_time AS DATE) ORDER BY load_number) AS VARCHAR) "
+        f"AS fingerprint FROM jobs{where.sql} GROUP BY 1, 2 ORDER BY 1, 2",
+        LOAD_FINGERPRINTS,
         where.params,
     )

@@ -13,7 +13,8 @@ from esjobs.core.arrow import schema_of
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Hide, PointLatest
+from esjobs.store.base import PART, Change, Generation, Hide, PointLatest
+from esjobs.store.checks import of_days
 from esjobs.store.duck.compile_sql import compile_read
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.pending_rows import PendingRows
@@ -115,6 +116,14 @@ def _switch(
             "DELETE FROM internal.published "
             "WHERE (table_name, partition_name) IN (SELECT (unnest($1), unnest($2)))",
             [[name for name, _ in changes], [partition for _, partition in changes]],
+        )
+    days = [(name, day) for (name, day), change in changes.items() if of_days(change.table)]
+    if days:
+        # what was added to a day later goes with it
+        connection.run(
+            "DELETE FROM internal.published WHERE contains(partition_name, $1) "
+            "AND (table_name, split_part(partition_name, $1, 1)) IN (SELECT (unnest($2), unnest($3)))",
+            [PART, [name for name, _ in days], [day for _, day in days]],
         )
     if landed:
         connection.run(

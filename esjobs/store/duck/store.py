@@ -6,10 +6,11 @@ readers to a temporary folder. No network, no extensions.
 
 import contextlib
 import os
+import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
@@ -21,11 +22,13 @@ from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
+    PART,
     Aggregate,
     Capabilities,
     Change,
     FieldState,
     Generation,
+    JobStore,
     Preparation,
     PutCounts,
     Rewrite,
@@ -34,7 +37,7 @@ from esjobs.store.base import (
     Work,
 )
 from esjobs.store.batches import gathered
-from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable, writes
+from esjobs.store.checks import KnownTables, by_name, require_days, require_known, require_publishable, writes
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck import pruning as duck_pruning
@@ -43,9 +46,11 @@ from esjobs.store.duck import rewriting as duck_rewriting
 from esjobs.store.duck import schema
 from esjobs.store.duck import sql as duck_sql
 from esjobs.store.duck.compaction import compact
+from esjobs.store.duck.compile_sql import later_jobs
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.pending_rows import PendingRows
 from esjobs.store.duck.shared import SharedConnection
+from esjobs.store.later_jobs import LaterJobs
 from esjobs.store.meter import Meter
 from esjobs.store.process import os_account
 
@@ -173,6 +178,22 @@ class DuckStore:
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         return duck_jobs.day_fingerprints(self._connection, window)
+
+    def load_fingerprints(self, window: Window) -> pa.Table:
+        return duck_jobs.load_fingerprints(self._connection, window)
+
+    def jobs_after(self, load: int) -> JobStore:
+        jobs = later_jobs(load)
+        later = LaterJobs(
+            self,
+            lambda select: self._meter.read_jobs(duck_jobs.select(self._connection, select, jobs)),
+            lambda query: self._meter.grouped(duck_aggregate.aggregate(self._connection, query, jobs)),
+        )
+        return cast("JobStore", later)
+
+    def add(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        require_days(table)
+        return self.replace(table, f"{partition}{PART}{uuid.uuid4().hex}", batches)
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:

@@ -19,6 +19,8 @@ from esjobs.core.errors import SettingsError
 from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.query import Days
 from esjobs.core.tables import Table
+from esjobs.store.base import PART
+from esjobs.store.checks import of_days
 
 LAYOUT = "6"
 """Number of the layout; indices of another one are refused."""
@@ -116,7 +118,7 @@ LONGEST_TARGET = 2000
 
 def is_monthly(table: Table) -> bool:
     """True if a table has monthly indices: those replaced per day."""
-    return table.column(table.partition).type == "day"
+    return of_days(table)
 
 
 class Names:
@@ -221,11 +223,11 @@ class Names:
 def month_of(partition: str) -> str | None:
     """Return the month of a day partition; None for any other.
 
-    >>> month_of("2026-11-19"), month_of("panda")
-    ('2026-11', None)
+    >>> month_of("2026-11-19"), month_of("2026-11-19+7"), month_of("panda")
+    ('2026-11', '2026-11', None)
     """
     try:
-        return date.fromisoformat(partition).isoformat()[:7]
+        return date.fromisoformat(partition.partition(PART)[0]).isoformat()[:7]
     except ValueError:
         return None
 

@@ -4,10 +4,11 @@ Questions that a cluster cannot answer exactly are answered from documents by th
 """
 
 import contextlib
+import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 
@@ -17,12 +18,14 @@ from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
+    PART,
     Aggregate,
     Ailment,
     Capabilities,
     Change,
     FieldState,
     Generation,
+    JobStore,
     Preparation,
     PutCounts,
     Rewrite,
@@ -30,7 +33,7 @@ from esjobs.store.base import (
     Undone,
     Work,
 )
-from esjobs.store.checks import by_name, require_known, writes
+from esjobs.store.checks import LOAD_FINGERPRINTS, by_name, require_days, require_known, writes
 from esjobs.store.duck.compile_sql import compile_read, compile_select
 from esjobs.store.elastic.asking.aggregation import aggregate
 from esjobs.store.elastic.asking.cost import foresee
@@ -52,6 +55,7 @@ from esjobs.store.elastic.setup import lacking_rights, role, set_up, set_up_jobs
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.templates import template_ailments, wanted_templates
 from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.later_jobs import LaterJobs
 
 
 class ElasticStore:
@@ -149,6 +153,31 @@ class ElasticStore:
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         self._open()
         return self._source.day_fingerprints(window)
+
+    def load_fingerprints(self, window: Window) -> pa.Table:
+        """Return jobs per day and load; of foreign jobs nobody knows the order."""
+        self._open()
+        if not isinstance(self._source, OwnJobs):
+            return LOAD_FINGERPRINTS.empty_table()
+        return self._source.load_fingerprints(window)
+
+    def jobs_after(self, load: int) -> JobStore:
+        cluster = self._open()
+        if not isinstance(self._source, OwnJobs):
+            raise StoreError(f"the order in which jobs came to {self._source.index} is unknown")
+        jobs = self._source.after(load)
+        later = LaterJobs(
+            self,
+            lambda select: self._stream(self._meter.read_jobs(selected(cluster, jobs, select))),
+            lambda query: self._meter.grouped(aggregate(cluster, jobs, query)),
+        )
+        return cast("JobStore", later)
+
+    @writes
+    def add(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        self._open()
+        require_days(table)
+        return self._results.replace(table, f"{partition}{PART}{uuid.uuid4().hex}", batches)
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:

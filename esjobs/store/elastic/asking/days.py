@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from esjobs.core.query import Days
 from esjobs.core.window import Window
-from esjobs.store.checks import FINGERPRINTS
+from esjobs.store.checks import FINGERPRINTS, LOAD_FINGERPRINTS
 from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,6 +19,9 @@ _LAST = datetime(2262, 4, 11, tzinfo=UTC)
 
 # many short stretches rather than one: jobs of one hour are mostly of one task
 _STRETCHES = 16
+
+# Loads of a day in one answer: with a week of days below the limit of buckets of a search
+_MOST_LOADS = 5_000
 
 
 def within(path: str, window: Window | None) -> list[dict[str, Any]]:
@@ -112,6 +115,36 @@ def fingerprints(
         ],
         schema=FINGERPRINTS,
     )
+
+
+def fingerprints_by_load(
+    at: PointInTime, path: str, clauses: Sequence[Mapping[str, Any]], mark: str, load: str
+) -> pa.Table:
+    """Return columns day, load, n_jobs, fingerprint, the sum of marks up to a load.
+
+    Days with more loads than an answer lists are left out.
+    """
+    query = {"bool": {"filter": list(clauses)}}
+    of_load = {"terms": {"field": load, "size": _MOST_LOADS, "order": {"_key": "asc"}}}
+    of_load["aggs"] = {"fingerprint": {"sum": {"field": mark}}}
+    answer = at.search(only_aggregations(query, {"days": per_day(path, {"loads": of_load})}))
+    rows: list[dict[str, Any]] = []
+    for group in answer["aggregations"]["days"]["buckets"] if answer else []:
+        loads = group["loads"]
+        if loads["sum_other_doc_count"]:
+            continue
+        total = 0.0
+        for each in loads["buckets"]:
+            total += each["fingerprint"]["value"]
+            rows.append(
+                {
+                    "day": day_of(group),
+                    "load": each["key"],
+                    "n_jobs": each["doc_count"],
+                    "fingerprint": digits(total),
+                }
+            )
+    return pa.Table.from_pylist(rows, schema=LOAD_FINGERPRINTS)
 
 
 def digits(value: float | None) -> str:

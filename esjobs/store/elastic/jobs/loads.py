@@ -21,7 +21,7 @@ from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Rewrite, Span, Undone
 from esjobs.store.batches import blocks
 from esjobs.store.checks import SUPERSEDED, not_undoable
-from esjobs.store.elastic.asking.days import fingerprints, within
+from esjobs.store.elastic.asking.days import fingerprints, fingerprints_by_load, within
 from esjobs.store.elastic.asking.server_time import server_time
 from esjobs.store.elastic.jobs.months import Brought, JobMonths
 from esjobs.store.elastic.jobs.orphans import KEPT_PLACE, orphans, removal, restored
@@ -394,6 +394,12 @@ class Jobs:
         clauses = [self.visible(), *within("end_time", window)]
         with PointInTime(self._cluster, self.index_of(window)) as at:
             return fingerprints(at, "end_time", clauses, "mark_low")
+
+    def load_fingerprints(self, window: Window) -> pa.Table:
+        """Return jobs per day and commit with sums of the marks up to it."""
+        clauses = [self.visible(), *within("end_time", window)]
+        with PointInTime(self._cluster, self.index_of(window)) as at:
+            return fingerprints_by_load(at, "end_time", clauses, "mark_low", "from")
 
 
 def _with_found(

@@ -18,14 +18,15 @@ from esjobs.store.elastic.transport.scan import PointInTime
 
 
 class OwnJobs:
-    """Visible documents of the jobs indices."""
+    """Visible documents of the jobs indices; ``after``: of those later than a commit."""
 
     several_values = False
     most_read = None
 
-    def __init__(self, jobs: Jobs, window: Window | None = None) -> None:
+    def __init__(self, jobs: Jobs, window: Window | None = None, after: int = 0) -> None:
         self._jobs = jobs
         self._window = window
+        self._after = after
         self.live = own_fields()
 
     @property
@@ -35,11 +36,12 @@ class OwnJobs:
     def parts(self, window: Window | None, names: Collection[str]) -> list["OwnJobs"]:
         """Return one part: all own indices have the same fields."""
         del names
-        return [OwnJobs(self._jobs, window)]
+        return [OwnJobs(self._jobs, window, self._after)]
 
     def inside(self, window: Window | None) -> list[Clause]:
         """Return the clauses of visible versions in a window."""
-        return [self._jobs.visible(), *within("end_time", window)]
+        later = [{"range": {"from": {"gt": self._after}}}] if self._after else []
+        return [self._jobs.visible(), *later, *within("end_time", window)]
 
     def judged(self, names: Collection[str]) -> frozenset[str]:
         """Return the names: invalid jobs were refused when loaded."""
@@ -72,3 +74,10 @@ class OwnJobs:
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         return self._jobs.day_fingerprints(window)
+
+    def load_fingerprints(self, window: Window) -> pa.Table:
+        return self._jobs.load_fingerprints(window)
+
+    def after(self, commit: int) -> "OwnJobs":
+        """Return the documents that are later than a commit."""
+        return OwnJobs(self._jobs, after=commit)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Hide, PointLatest
+from esjobs.store.base import PART, Change, Generation, Hide, PointLatest
 from esjobs.store.checks import LENGTH
-from esjobs.store.elastic.layout import Names, groups, listed
+from esjobs.store.elastic.layout import Names, groups, is_monthly, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 
 # Stands in the filter of an alias for a generation that there is not, or a partition
@@ -108,6 +108,8 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
     ours = [change for change in changes if change.table == table]
     shown = {index: _listed_in(of_index, alias) for index, of_index in before.items()}
     for change in ours:
+        if not isinstance(change, PointLatest) and is_monthly(table):
+            _drop_parts(shown.get(names.rows(table, change.partition), {}), change.partition)
         if isinstance(change, Generation):
             shown[names.rows(table, change.partition)][change.partition] = change.number
         elif isinstance(change, Hide):
@@ -123,6 +125,12 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
         latest = _latest_after(before[first], names, table, points)
         after[first] |= {name: {one: shown[first].get(one, _NOTHING)} for name, one in latest.items()}
     return after
+
+
+def _drop_parts(seen: Shown, day: str) -> None:
+    """Remove what was added to a day later."""
+    for partition in [each for each in seen if each.startswith(f"{day}{PART}")]:
+        del seen[partition]
 
 
 def _latest_after(

@@ -18,7 +18,7 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Hide, PointLatest
+from esjobs.store.base import PART, Change, Generation, Hide, PointLatest
 from esjobs.store.batches import blocks
 from esjobs.store.checks import KnownTables, require_known, require_publishable
 from esjobs.store.elastic.asking.days import days_between
@@ -323,7 +323,7 @@ def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
     if not is_monthly(table):
         return True
     try:
-        day = date.fromisoformat(partition)
+        day = date.fromisoformat(partition.partition(PART)[0])
     except ValueError:
         return True
     return all(

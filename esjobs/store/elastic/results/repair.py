@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from esjobs.core.errors import PublishedError
 from esjobs.core.tables import Table
+from esjobs.store.base import PART
 from esjobs.store.elastic.layout import Names, is_monthly
 from esjobs.store.elastic.results.aliases import NOTHING_SHOWN, Aliases, Shown, aliases_by_table, seen_of
 from esjobs.store.elastic.results.differences import Difference, partitions_text, restore_text
@@ -164,9 +165,14 @@ def _of_indices(
 
 
 def _newest(complete: Collection[Marker]) -> dict[str, Marker]:
-    """Return the newest generation of each partition."""
-    in_order = sorted(complete, key=lambda marker: (marker.begun or _EARLY, marker.number))
-    return {marker.partition: marker for marker in in_order}
+    """Return the newest generation of each partition, and what was added to it since."""
+    newest: dict[str, Marker] = {}
+    for marker in sorted(complete, key=lambda marker: (marker.begun or _EARLY, marker.number)):
+        # a day that is made again has what was added to it before
+        for part in [name for name in newest if name.startswith(f"{marker.partition}{PART}")]:
+            del newest[part]
+        newest[marker.partition] = marker
+    return newest
 
 
 def _numbers(markers: Mapping[str, Marker]) -> Shown:
