@@ -47,10 +47,14 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class _Night:
-    """A night to come: its own jobs, those of days to be made, those of the backfill, those of windows."""
+    """A night to come: its own jobs, those of days to be made, those of the backfill, those of windows.
+
+    ``brought``: jobs that the night reads from files itself.
+    """
 
     night: date
     jobs: int
+    brought: int
     changed: int
     older: int
     piece: Window | None
@@ -59,7 +63,7 @@ class _Night:
     def units(self, step: str) -> float:
         """Return the number of units of a step, by its name in the ledger."""
         if step == "ingest":
-            return self.jobs
+            return self.brought
         if step == "aggregate":
             return self.changed
         if step == "backfill":
@@ -199,7 +203,8 @@ class Planner:
             if night > newest:
                 made, own = made + forecast + history.late_jobs, forecast
             windows = self._windows(work, day_jobs, forecast, newest)
-            yield _Night(night, own, made, sum(older.values()), piece, windows)
+            brought = own if self._settings.ingest else 0
+            yield _Night(night, own, brought, made, sum(older.values()), piece, windows)
 
     def _piece(self, day_jobs: _DayJobs, window: Window) -> Window | None:
         inside = {day: n for day, n in day_jobs.without.items() if day >= window.first_day}

@@ -13,10 +13,11 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.records.context import Context
 from esjobs.records.jobs.aggregate import buckets_of_jobs
+from esjobs.scores.settings import EfficiencySettings
 from esjobs.speed.settings import FitSettings
 
-_WHOLE_DAY = 100_000  # Jobs up to which the buckets of a day are counted; of more those of some hours
-_HOURS = (1, 4)
+_WHOLE_DAY = 2_000_000  # Jobs up to which the buckets of a day are counted; of more those of some hours
+_HOURS = (4, 12)
 
 
 @dataclass(frozen=True)
@@ -58,28 +59,47 @@ class Cost:
 
 _NOTHING = Cost()
 
-# Per job, by engine and step; rows of `aggregate` are per bucket
+# Per job, by engine and step; rows of `aggregate`, `score` and `today` come on top
 _PER_JOB: Mapping[str, Mapping[str, Cost]] = {
     "duckdb": {
         "ingest": Cost(0, 1, 500, 20e-6),
-        "buckets": Cost(0, 1, 138, 0),
         "aggregate": Cost(1, 0, 0, 2e-6),
         "detect": Cost(1, 0.006, 2.5, 4e-6),
-        "score": Cost(1, 1, 744, 14e-6),
+        "score": Cost(1, 0, 0, 10e-6),
+        "today": Cost(0, 0, 0, 1e-6),
     },
     "cluster": {
-        "ingest": Cost(0, 1, 600, 150e-6),
-        "buckets": Cost(0, 1, 500, 60e-6),
-        "aggregate": Cost(1, 0, 0, 150e-6),
-        "detect": Cost(1, 0.006, 3, 150e-6),
-        "score": Cost(1, 1, 1110, 500e-6),
+        "ingest": Cost(0, 1, 600, 75e-6),
+        "aggregate": Cost(1, 0, 0, 20e-6),
+        "detect": Cost(1, 0.006, 4, 20e-6),
+        "score": Cost(1, 0, 0, 20e-6),
+        "today": Cost(1, 0, 0, 16e-6),
     },
 }
-# Seconds of these steps whatever there is
-_FIXED_S: Mapping[str, Mapping[str, float]] = {
-    "duckdb": {"aggregate": 0.1, "backfill": 0.1, "detect": 0.3, "score": 0.2},
-    "cluster": {"aggregate": 1.0, "backfill": 1.0, "detect": 2.0, "score": 2.0},
+# Per row of these steps
+_PER_ROW: Mapping[str, Mapping[str, Cost]] = {
+    "duckdb": {
+        "aggregate": Cost(0, 1, 138, 0),
+        "score": Cost(0, 1, 744, 4e-6),
+        "today": Cost(0, 1, 150, 1e-6),
+        "fit": Cost(0, 0, 0, 8e-6),
+    },
+    "cluster": {
+        "aggregate": Cost(0, 1, 512, 60e-6),
+        "score": Cost(0, 1, 1160, 60e-6),
+        "today": Cost(0, 1, 645, 60e-6),
+        "fit": Cost(0, 0, 0, 130e-6),
+    },
 }
+# Seconds of these steps whatever there is; a cluster compiles its code first
+_FIXED_S: Mapping[str, Mapping[str, float]] = {
+    "duckdb": {"aggregate": 0.1, "backfill": 0.1, "detect": 0.3, "score": 0.2, "today": 0.1},
+    "cluster": {"aggregate": 3.0, "backfill": 1.0, "detect": 2.5, "score": 3.0, "today": 2.5},
+}
+# Rows of day sums per bucket, which tell CPU models apart, too
+_SUMS_PER_BUCKET = 0.5
+# Rows that ordinary jobs of a large day share, in those of a day of 80,000 of them: they grow as its root
+_SHARED_ROWS, _SHARED_BY = 15_000, 80_000
 # Per window and method: rows whatever there is, and rows per queue
 _ROWS_OF_WINDOW, _ROWS_OF_QUEUE = 450, 25
 _BYTES_OF_ROW = {"duckdb": 295, "cluster": 740}
@@ -107,13 +127,11 @@ class FirstRates:
         step = name.partition(" ")[0]
         if step == "fit":
             return self._fit(units)
-        per_job = _PER_JOB[self._engine]
-        fixed = Cost(processor_s=_FIXED_S[self._engine].get(step, 0.0))
-        if step in ("aggregate", "backfill"):
-            buckets = per_job["buckets"].times(units * self._buckets_per_job)
-            return fixed + per_job["aggregate"].times(units) + buckets
-        if step in per_job:
-            return fixed + per_job[step].times(units)
+        of_step = "aggregate" if step == "backfill" else step
+        per_job = _PER_JOB[self._engine].get(of_step)
+        if per_job is not None:
+            fixed = Cost(processor_s=_FIXED_S[self._engine].get(step, 0.0))
+            return fixed + per_job.times(units) + self._per_row(of_step).times(self._rows(of_step, units))
         rows = _OTHER_ROWS.get(step, 0) * self._n_queues
         seconds = _OTHER_S if rows else 0.0
         return Cost(0, rows, rows * _BYTES_OF_ROW[self._engine], seconds)
@@ -122,7 +140,26 @@ class FirstRates:
         n_methods = len(self._context.settings.section(FitSettings).methods)
         rows = _ROWS_OF_WINDOW + _ROWS_OF_QUEUE * self._n_queues
         of_method = Cost(0, rows, rows * _BYTES_OF_ROW[self._engine], _FIT_S[self._engine])
-        return Cost(min(jobs, _MOST_READ)) + of_method.times(n_methods)
+        buckets = self._per_row("fit").times(jobs * self._buckets_per_job)
+        return Cost(min(jobs, _MOST_READ)) + of_method.times(n_methods) + buckets
+
+    def _per_row(self, step: str) -> Cost:
+        return _PER_ROW[self._engine].get(step, _NOTHING)
+
+    def _rows(self, step: str, jobs: float) -> float:
+        """Return the rows that a step writes for jobs, beside those that it writes for each."""
+        if step == "score":
+            per_day = float(np.mean(list(self._jobs.values())))
+            return jobs / per_day * self._score_rows(per_day)
+        if step == "aggregate":
+            return jobs * self._buckets_per_job
+        return jobs * self._buckets_per_job * _SUMS_PER_BUCKET if step == "today" else 0.0
+
+    def _score_rows(self, jobs: float) -> float:
+        """Return the rows of scores of a day: own ones up to a limit, then shared ones."""
+        own = self._context.settings.section(EfficiencySettings).own_rows
+        shared = max(jobs - own, 0.0)
+        return min(jobs, own) + min(shared, _SHARED_ROWS * float(np.sqrt(shared / _SHARED_BY)))
 
     @cached_property
     def _engine(self) -> str:
