@@ -24,8 +24,8 @@ ORDER = ("site", "queue", "kind", "category", "task")
 class Leaves:
     """Leaves of one metric. ``value``, ``expected``, ``variance``: per leaf; ``codes``: by dimension.
 
-    ``new``: relative variance of the factor of its task. ``counts``: True for failures, of which more is
-    worse; of CPU time less is worse.
+    Relative variances: ``new`` of the factor of its task, ``steady`` of the task from day to day. ``counts``:
+    True for failures, of which more is worse; of CPU time less is worse.
     """
 
     value: Floats
@@ -33,13 +33,14 @@ class Leaves:
     variance: Floats
     codes: Mapping[str, Ints]
     new: Floats
+    steady: Floats
     counts: bool
 
     def part(self, rows: npt.NDArray[np.bool_]) -> "Leaves":
         """Return some of the leaves."""
         codes = {name: code[rows] for name, code in self.codes.items()}
         value, expected, variance = self.value[rows], self.expected[rows], self.variance[rows]
-        return Leaves(value, expected, variance, codes, self.new[rows], self.counts)
+        return Leaves(value, expected, variance, codes, self.new[rows], self.steady[rows], self.counts)
 
     @property
     def excess(self) -> Floats:

@@ -19,6 +19,10 @@ MEMORY = 0.9  # Weight of a day in the factor of a task, per day of age
 FACTOR = (0.1, 10.0)  # Limits of the factor of a task
 LAG = 3  # Last days of a site that say nothing about itself, so that what lasts is not learned at once
 CELL_SD = 0.05  # Scatter of the ratio of a task at a site from day to day
+TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
+STEADY_DAYS = 5  # Weight of the last two, in days, as those of a task everywhere, beside the task's own past
+STEADY = (0.015**2, 0.1**2)  # Limits of the variance of a task's ratio, and of its failures
+STEADY_FAILURES = (0.01, 0.6)
 OWN_SD = 0.15  # Scatter of sites around the base of their peers, in ln
 DAY_SD = 0.03  # Scatter of one day of a site, in ln
 NIGHTS = (1, 2, 3, 5)  # Lengths of windows in nights
@@ -61,13 +65,15 @@ class Prior:
     """Weights of the peers before a site or task has a past, by kind, and spreads.
 
     ``base``: of the peers' ratio, in units of ``under``. ``task``: of the factor 1, in units of ``over``.
-    ``spread``: of the factors of tasks of a kind, in ln. ``job``: relative variance of one job.
+    ``spread``: of the factors of tasks of a kind, in ln. ``job``: relative variance of one job. ``counts``:
+    True of failures.
     """
 
     base: Floats
     task: Floats
     spread: Floats
     job: Floats
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,8 @@ class Expected:
     """Expectation of the rows of the judged day.
 
     ``value``: by the factor of other sites; ``past``: without that day. Relative variances: ``cell``: of a
-    row around ``value``; ``leaf``: of it the part of its own; ``new``: of the factor of its task by the past.
+    row around ``value``; ``leaf``: of it the part of its own; ``new``: of the factor of its task by the past;
+    ``steady``: of its task everywhere from day to day.
     """
 
     value: Floats
@@ -83,6 +90,7 @@ class Expected:
     cell: Floats
     leaf: Floats
     new: Floats
+    steady: Floats
 
 
 def efficiency_prior(cells: Cells, kinds: int) -> Prior:
@@ -95,7 +103,7 @@ def efficiency_prior(cells: Cells, kinds: int) -> Prior:
 
 def failure_prior(kinds: int) -> Prior:
     """Return the prior of failures: 300 jobs for a site, 3 failures for a task."""
-    return Prior(np.full(kinds, 300.0), np.full(kinds, 3.0), np.full(kinds, 0.8), np.zeros(kinds))
+    return Prior(np.full(kinds, 300.0), np.full(kinds, 3.0), np.full(kinds, 0.8), np.zeros(kinds), counts=True)
 
 
 def spreads(cells: Cells, kinds: int) -> Floats:
@@ -145,7 +153,40 @@ def expect(
         prior.spread[kind] ** 2 * prior_task / (by + prior_task) for by in (support, past_due[task])
     )
     leaf = CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0)
-    return Expected(due[now] * factor, due[now] * before, unknown + leaf, leaf, new)
+    steady = _steady(cells, due, prior, skip, n_tasks)[task]
+    return Expected(due[now] * factor, due[now] * before, unknown + leaf, leaf, new, steady)
+
+
+def _steady(cells: Cells, due: Floats, prior: Prior, skip: Floats, n_tasks: int) -> Floats:
+    """Return the variance of the ratio of each task everywhere from day to day, by its own past.
+
+    What jobs and cells scatter is taken off. A young task has that of a cell, or the usual overdispersion.
+    """
+    past = ~cells.now & (skip > 0) & (due > 0)
+    key, code = np.unique(cells.task[past] * 64 + cells.age[past], return_inverse=True)
+    over, expected = (sum_by(code, values[past], len(key)) for values in (cells.over, due))
+    task, days = key // 64, sum_by(key // 64, np.ones(len(key)), n_tasks)
+    usual, limits = (TASK_FAILURES, STEADY_FAILURES) if prior.counts else (CELL_SD**2, STEADY)
+    if prior.counts:
+        level = divided(sum_by(task, over, n_tasks), sum_by(task, expected, n_tasks))
+        mean = np.maximum(expected * level[task], 0.5)
+        noise = 1 / mean
+        change = (over - mean) / mean
+    else:
+        leaf = CELL_SD**2 + prior.job[cells.kind[past]] / np.maximum(cells.n[past], 1.0)
+        noise = divided(sum_by(code, due[past] ** 2 * leaf, len(key)), expected**2)
+        ratio = np.log(np.maximum(over, 1e-9) / expected)
+        weight = 1 / (noise + usual)
+        level = divided(sum_by(task, weight * ratio, n_tasks), sum_by(task, weight, n_tasks))
+        change = ratio - level[task]
+    # a day of few jobs tells little, and the first day of a task nothing
+    weight = 1 / (1 + noise / usual) ** 2
+    unbiased = days[task] / np.maximum(days[task] - 1, 1)
+    excess = np.minimum(unbiased * change**2 - noise, 9 * (noise + usual))
+    known = np.where(days > 1, sum_by(task, weight, n_tasks), 0.0)
+    found = np.where(days > 1, sum_by(task, weight * excess, n_tasks), 0.0) + STEADY_DAYS * usual
+    steady: Floats = np.clip(found / (known + STEADY_DAYS), *limits)
+    return steady
 
 
 def decay(age: Ints) -> Floats:
@@ -267,9 +308,13 @@ def count_surprise(observed: Floats, expected: Floats, variance: Floats, past: P
     own = ((weight * capped).sum(axis=1) + of_grid * grid) / (weight.sum(axis=1) + of_grid)
     size = np.maximum(own, 0.3 * grid) * 1.15 + 0.03 + variance
     mean = np.maximum(expected * level, 1e-9)
+    return Surprise(count_z(observed, mean, size), mean, np.sqrt(size + 1 / mean))
+
+
+def count_z(observed: Floats, mean: Floats, size: Floats) -> Floats:
+    """Return the surprise of counts as high for a mean and an overdispersion: a negative-binomial tail."""
     grows = size * mean
-    tail = special.betainc(observed, 1 / size, grows / (1 + grows))
-    return Surprise(_z(tail), mean, np.sqrt(size + 1 / mean))
+    return _z(np.asarray(special.betainc(observed, 1 / size, grows / (1 + grows)), np.float64))
 
 
 def _median(values: Floats, default: float) -> float:

@@ -12,7 +12,14 @@ from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
 from esjobs.today.findings import Finding, Literals, Range
 from esjobs.today.metrics import LEAST_OF_NIGHT, METRICS, ONSET_DAYS, PARTIAL_MORE, WINDOWS_MORE
 from esjobs.today.settings import TodaySettings
-from esjobs.today.streams import Stream, efficiency, efficiency_stream, failure_streams, failures
+from esjobs.today.streams import (
+    Stream,
+    efficiency,
+    efficiency_stream,
+    failure_streams,
+    failures,
+    surprise_everywhere,
+)
 from esjobs.today.sums import Sums
 from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, wide_parts
 
@@ -43,7 +50,8 @@ def judge(
     day = Day(sums, ordinal, past, followed, so_far)
     cpu, failed = efficiency(day), failures(day)
     leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
-    wide = tuple(wide_parts(day, leaves, settings)) if day.ready else ()
+    whole = surprise_everywhere(day, cpu.sides)
+    wide = tuple(wide_parts(day, leaves, whole, settings)) if day.ready else ()
     of_cpu, of_failed = (factors(day, leaves[metric], wide, metric) for metric in (EFFICIENCY, FAILED))
     categories = {
         number: factors(day, leaves[FAILED], wide, FAILED, leaves[FAILED].codes["category"] == number)

@@ -12,6 +12,7 @@ from esjobs.today.expected import (
     Cells,
     Expected,
     Floats,
+    Past,
     Prior,
     Surprise,
     combined,
@@ -73,15 +74,11 @@ def efficiency(day: Day) -> Expectations:
     prior = efficiency_prior(day.cells(rows, *numbers), day.shape[2])
     cells, levels = _leveled(day, rows, numbers, prior)
 
-    def surprise(sides: Sides) -> Floats:
-        past = day.past_of(EFFICIENCY)
-        return ratio_surprise(sides.observed, sides.expected, sides.variance, past).z
-
     suspects = np.zeros(day.n_sites, np.bool_)
     for _ in range(2):
         expected = day.expected(cells, prior, EFFICIENCY, suspects)
         sides = sides_of(day, cells, expected)
-        suspects = surprise(sides)[:-1] > SUSPECT
+        suspects = efficiency_surprise(day, sides).z[:-1] > SUSPECT
     return Expectations(cells, expected, sides, levels)
 
 
@@ -128,10 +125,21 @@ def sides_of(day: Day, cells: Cells, expected: Expected) -> Sides:
     )
 
 
+def efficiency_surprise(day: Day, sides: Sides) -> Surprise:
+    """Return how much less CPU time there was than expected, by place."""
+    return ratio_surprise(sides.observed, sides.expected, sides.variance, day.past_of(EFFICIENCY))
+
+
+def surprise_everywhere(day: Day, sides: Sides) -> Surprise:
+    """Return the same of all places together, whose days scatter less than those of any of them."""
+    past = day.past_of(EFFICIENCY)
+    own = Past(past.observed[-1:], past.expected[-1:], past.variance[-1:])
+    return ratio_surprise(sides.observed[-1:], sides.expected[-1:], sides.variance[-1:], own)
+
+
 def efficiency_stream(day: Day, sides: Sides) -> Stream:
     """Return the stream of efficiency."""
-    past = day.past_of(EFFICIENCY)
-    surprise = ratio_surprise(sides.observed, sides.expected, sides.variance, past)
+    surprise = efficiency_surprise(day, sides)
     lost = sides.base * (1 - sides.observed / np.maximum(surprise.mean, 1e-9))
     return stream_of(day, sides, surprise, np.where(surprise.mean > 0, lost, 0.0))
 

@@ -8,7 +8,7 @@ import numpy as np
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED
 from esjobs.today.causes import Leaves, Term, partitions_of, scan
 from esjobs.today.days import Bools, Day, Followed
-from esjobs.today.expected import CELL_SD, LEAST_SURPRISE, MOST_SURPRISE, Floats, Past, count_surprise, sum_by
+from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Floats, Surprise, count_z, sum_by
 from esjobs.today.findings import Finding, Literals, Range
 from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import GRID_SD, Expectations, past_shares
@@ -17,7 +17,7 @@ LEAST_SITES = 3  # Sites of an incident that is none of a site
 OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
 LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
 SURPRISE = 4.2
-TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
+FAILURES_MORE = 0.11  # Overdispersion of failures that no past of tasks shows: what is new comes in bursts
 LEAST_FAILURES = 0.002  # Expected of a leaf; leaves without failures of which fewer are expected are left out
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
@@ -39,7 +39,8 @@ def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
     weight = part.measured_core_s * of.levels[part.codes["queue"]]
     due = of.expected.past[at] * weight / of.cells.leveled[of.cells.now][at]
     variance = due**2 * (of.expected.leaf[at] + LEAF_SD**2)
-    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, of.expected.new[at], counts=False)
+    new, steady = of.expected.new[at], of.expected.steady[at]
+    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, new, steady, counts=False)
 
 
 def failure_leaves(day: Day, of: Expectations) -> Leaves:
@@ -68,13 +69,17 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
     codes = {name: cell[name][row][used] for name in ("site", "queue", "kind", "task")}
     codes["category"] = np.tile(np.arange(1, n_categories + 1), len(jobs))[used]
     mean = np.maximum(mean[used], LEAST_FAILURES)
-    return Leaves(
-        value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, of.expected.new[at][row][used], counts=True
-    )
+    new, steady = (values[at][row][used] for values in (of.expected.new, of.expected.steady))
+    return Leaves(value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, new, steady, counts=True)
 
 
-def wide_parts(day: Day, leaves: Mapping[str, Leaves], settings: TodaySettings) -> Iterator[Wide]:
-    """Yield the parts that moved at several sites, and those of incidents that are open."""
+def wide_parts(
+    day: Day, leaves: Mapping[str, Leaves], whole: Surprise, settings: TodaySettings
+) -> Iterator[Wide]:
+    """Yield the parts that moved at several sites, and those of incidents that are open.
+
+    ``whole``: the surprise of the efficiency of all jobs.
+    """
     for metric, of in leaves.items():
         names = [name for name in ("site", "kind", "category", "task") if name in of.codes]
         found: set[Literals] = set()
@@ -87,10 +92,10 @@ def wide_parts(day: Day, leaves: Mapping[str, Leaves], settings: TodaySettings) 
             if n_sites >= LEAST_SITES and outside >= OUTSIDE:
                 literals = named(day, term.literals)
                 found.add(literals)
-                yield Wide(metric, term, _finding(day, metric, of, term, literals, settings))
+                yield Wide(metric, term, _finding(day, metric, of, term, literals, whole, settings))
         for one in day.followed:
             if one.metric == metric and one.literals not in found:
-                yield from _followed(day, one, of, settings)
+                yield from _followed(day, one, of, whole, settings)
 
 
 def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
@@ -100,7 +105,9 @@ def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
     )
 
 
-def _followed(day: Day, one: Followed, of: Leaves, settings: TodaySettings) -> Iterator[Wide]:
+def _followed(
+    day: Day, one: Followed, of: Leaves, whole: Surprise, settings: TodaySettings
+) -> Iterator[Wide]:
     rows = np.ones(len(of.value), np.bool_)
     literals = [(dimension, day.code(dimension, name)) for dimension, name in one.literals]
     for dimension, code in literals:
@@ -109,22 +116,32 @@ def _followed(day: Day, one: Followed, of: Leaves, settings: TodaySettings) -> I
     if expected > 0:
         ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
         term = Term(tuple(literals), rows, ratio, excess, 0.0, 1.0)
-        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, settings))
+        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, whole, settings))
 
 
 def _finding(
-    day: Day, metric: str, of: Leaves, term: Term, literals: Literals, settings: TodaySettings
+    day: Day,
+    metric: str,
+    of: Leaves,
+    term: Term,
+    literals: Literals,
+    whole: Surprise,
+    settings: TodaySettings,
 ) -> Finding:
     part = of.part(term.rows)
     observed, due = float(part.value.sum()), float(part.expected.sum())
     variance, sd = _variance(part, due)
     base, per_failure = _base(day, metric, literals)
-    if metric == EFFICIENCY:
+    if metric == EFFICIENCY and not literals:
+        # all jobs together have days of the past to be compared with
+        z, sd = float(whole.z[-1]), float(whole.sd[-1])
+        cost = base * (1 - observed / due)
+    elif metric == EFFICIENCY:
         z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
         cost = base * (1 - observed / due)
     else:
-        nothing = Past(*(np.full((1, 1), np.nan) for _ in range(3)))
-        z = float(count_surprise(_one(observed), _one(due), _one(variance), nothing).z[0])
+        size = 1.15 * variance + FAILURES_MORE
+        z = float(count_z(*(np.array([each]) for each in (observed, due, size)))[0])
         cost = (observed - due) * per_failure
     level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
     shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
@@ -147,22 +164,18 @@ def _finding(
     )
 
 
-def _one(value: float) -> Floats:
-    return np.array([value])
-
-
 def _variance(part: Leaves, due: float) -> tuple[float, float]:
     """Return the relative variance of the sum of a part, and the standard deviation of its logarithm."""
     of_task = sum_by(part.codes["task"], part.expected, 1) / due
     new = sum_by(part.codes["task"], part.expected * part.new, 1) / due
     unknown = float((of_task * new).sum())
-    concentrated = float((of_task**2).sum())
+    steady = float((of_task * sum_by(part.codes["task"], part.expected * part.steady, 1) / due).sum())
     if part.counts:
-        variance = TASK_FAILURES * concentrated + unknown + GRID_SD
+        variance = steady + unknown + GRID_SD
         return variance, float(np.sqrt(variance + 1 / due))
     own = float(part.variance.sum()) / due**2
     # a part of one task has nothing to even its days out
-    variance = own + GRID_SD**2 + CELL_SD**2 * concentrated + unknown
+    variance = own + GRID_SD**2 + steady + unknown
     return variance, float(np.sqrt(variance))
 
 

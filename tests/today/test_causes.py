@@ -20,7 +20,9 @@ def leaves(seed: int, counts: bool) -> Leaves:
     codes = {"site": queue // 2, "queue": queue, "kind": task % 3, "task": task}
     if counts:
         codes["category"] = category
-    return Leaves(value.astype(float), expected, variance, codes, np.zeros(len(queue)), counts)
+    return Leaves(
+        value.astype(float), expected, variance, codes, np.zeros(len(queue)), np.zeros(len(queue)), counts
+    )
 
 
 @pytest.mark.parametrize("counts", [True, False])
@@ -39,7 +41,7 @@ def test_the_planted_part_is_found(planted: tuple[tuple[str, int], ...], counts:
     of = leaves(3, counts)
     rows = np.logical_and.reduce([of.codes[name] == code for name, code in planted])
     value = np.where(rows, of.value * (3.0 if counts else 0.6), of.value)
-    damaged = Leaves(value, of.expected, of.variance, of.codes, of.new, counts)
+    damaged = Leaves(value, of.expected, of.variance, of.codes, of.new, of.steady, counts)
     names = [name for name in ("site", "queue", "kind", "category", "task") if name in of.codes]
     (term, *_) = scan(damaged, partitions_of(names, everything=True))
     assert set(term.literals) == set(planted)
@@ -51,7 +53,7 @@ def test_all_jobs_are_a_part_and_nothing_is_none() -> None:
     of = leaves(4, counts=False)
     names = ("site", "queue", "kind", "task")
     assert scan(of, partitions_of(names, everything=True)) == []
-    worse = Leaves(of.value * 0.7, of.expected, of.variance, of.codes, of.new, counts=False)
+    worse = Leaves(of.value * 0.7, of.expected, of.variance, of.codes, of.new, of.steady, counts=False)
     (term,) = scan(worse, partitions_of(names, everything=True))
     assert term.literals == ()
     assert term.share == pytest.approx(1.0)
@@ -61,6 +63,6 @@ def test_two_parts_are_two_terms() -> None:
     of = leaves(5, counts=True)
     value = np.where(of.codes["site"] == 1, of.value * 4, of.value)
     value = np.where(of.codes["category"] == 2, value * 2, value)
-    worse = Leaves(value, of.expected, of.variance, of.codes, of.new, counts=True)
+    worse = Leaves(value, of.expected, of.variance, of.codes, of.new, of.steady, counts=True)
     found = scan(worse, partitions_of(("site", "queue", "kind", "category", "task"), everything=True))
     assert {term.literals for term in found[:2]} == {(("site", 1),), (("category", 2),)}

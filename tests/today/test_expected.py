@@ -8,15 +8,19 @@ import pytest
 from scipy import stats
 
 from esjobs.today.expected import (
+    CELL_SD,
     FACTOR,
     LAG,
     MEMORY,
+    TASK_FAILURES,
     Cells,
     Past,
     Prior,
     combined,
     count_surprise,
+    efficiency_prior,
     expect,
+    failure_prior,
     of_nights,
     onset,
     ratio_surprise,
@@ -103,6 +107,39 @@ def test_a_task_that_is_slow_everywhere_is_expected_to_be() -> None:
     assert (after.value[task] < 0.995 * before.value[task]).all()
     np.testing.assert_allclose(after.past, before.past)
     np.testing.assert_allclose(after.value[~task], before.value[~task])
+
+
+def scattered(sd: tuple[float, float], *, counts: bool = False) -> Cells:
+    """Two tasks at 30 sites for 21 days, each with a scatter of its own from day to day."""
+    rng = np.random.default_rng(5)
+    age, site, task = (codes.ravel() for codes in np.meshgrid(np.arange(21), np.arange(30), np.arange(2)))
+    of_day = np.exp(np.array(sd) * rng.standard_normal((21, 2)))[age, task]
+    under = np.full(len(age), 1000.0)
+    over = rng.poisson(30 * of_day) if counts else 700 * of_day * np.exp(0.05 * rng.standard_normal(len(age)))
+    return Cells(age, site, task, np.zeros_like(task), over.astype(float), under, np.full(len(age), 500.0))
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_the_scatter_of_a_task_from_day_to_day_is_that_of_its_past(counts: bool) -> None:
+    sd = (0.0, 0.5) if counts else (0.0, 0.09)
+    of = scattered(sd, counts=counts)
+    prior = failure_prior(1) if counts else efficiency_prior(of, 1)
+    found = expect(of, prior, (30, 2, 1), np.ones(len(of.age)), np.zeros(30, np.bool_))
+    steady, restless = (np.unique(found.steady[of.task[of.now] == task]) for task in (0, 1))
+    assert len(steady) == len(restless) == 1
+    usual = TASK_FAILURES if counts else CELL_SD**2
+    # the prior has the weight of five days of twenty-five
+    assert steady[0] == pytest.approx(usual * 5 / 25, rel=0.3)
+    assert restless[0] == pytest.approx((20 * sd[1] ** 2 + 5 * usual) / 25, rel=0.5)
+
+
+def test_a_task_without_a_past_scatters_as_usual() -> None:
+    of = scattered((0.0, 0.0))
+    new = Cells(
+        *(values[of.age == 0] for values in (of.age, of.site, of.task, of.kind, of.over, of.under, of.n))
+    )
+    found = expect(new, efficiency_prior(new, 1), (30, 2, 1), np.ones(60), np.zeros(30, np.bool_))
+    np.testing.assert_allclose(found.steady, CELL_SD**2)
 
 
 def past(observed: np.ndarray, expected: np.ndarray, variance: float = 0.01) -> Past:
