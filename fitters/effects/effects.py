@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from fitters.effects.reduced import Reduced, solve_reduced, two_way
+from fitters.effects.reduced import Reduced, cross_products, solve_reduced, two_way
 from fitters.errors import InputError
 from fitters.layout.arrays import Codes, Floats, Mask
 from fitters.threads import one_blas_thread
@@ -143,11 +143,8 @@ def _clustered(solution: Reduced, task: Codes, unit: Codes, kept: Mask) -> Float
     pairs, cluster = np.unique(task.astype(np.int64) << 32 | unit, return_inverse=True)
     score = np.where(kept, solution.weight * solution.residual, 0.0)
     sums = sparse.csr_matrix((score, (cluster, np.arange(len(score)))))
-    scores = (
-        sums @ solution.design
-        - sparse.diags(np.asarray(sums.sum(axis=1)).ravel()) @ solution.means[(pairs >> 32).astype(np.int64)]
-    )
-    middle = (scores.T @ scores).toarray()
+    scores = (sums @ solution.design).tocsr(), np.bincount(cluster, score).astype(np.float64)
+    middle = cross_products(scores, scores, (pairs >> 32).astype(np.int32), solution.means)
     n_clusters = len(np.unique(cluster[kept]))
     n_fitted = solution.rank + len(np.unique(task[kept]))
     spare = max(n_clusters - n_fitted, 1)

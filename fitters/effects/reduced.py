@@ -53,3 +53,23 @@ def solve_reduced(task: Codes, design: sparse.csr_matrix, value: Floats, weight:
     residual = value - fitted - (level - inverse * (tasks @ fitted))[task]
     rank = int(good.sum())
     return Reduced(effects, covariance, vectors[:, ~good], rank, design, means, total, residual, weight)
+
+
+Summed = tuple[sparse.csr_matrix, Floats]
+"""Sums of weighted rows of a design by cluster, a row each, and the sums of their weights."""
+
+
+def cross_products(left: Summed, right: Summed, task: Codes, means: sparse.csr_matrix) -> Floats:
+    """Return A' B; a row of A (and of B) is that of a cluster without its weight times the mean of its task.
+
+    ``task``: of each cluster; ``means``: by task, see :class:`Reduced`. The means of a task have an entry for
+    every unit that ran it, so that the products are taken apart: A and B are never made.
+    """
+    (rows_left, weight_left), (rows_right, weight_right) = left, right
+    shape = means.shape[0], len(task)
+    tasks = sparse.csr_matrix((np.ones(len(task)), (task, np.arange(len(task)))), shape)
+    cross = (tasks @ sparse.diags(weight_right) @ rows_left).T @ means
+    cross = cross + means.T @ (tasks @ sparse.diags(weight_left) @ rows_right)
+    of_task = np.bincount(task, weight_left * weight_right, means.shape[0])
+    products: Floats = (rows_left.T @ rows_right - cross + means.T @ sparse.diags(of_task) @ means).toarray()
+    return products

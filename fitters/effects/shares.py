@@ -14,11 +14,13 @@ are left out first.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from fitters.effects.effects import comparable
-from fitters.effects.reduced import Reduced, solve_reduced, two_way
+from fitters.effects.reduced import Reduced, cross_products, solve_reduced, two_way
 from fitters.layout.arrays import Codes, Floats, Ints, Mask
 from fitters.threads import one_blas_thread
 
@@ -252,7 +254,7 @@ class _LeaveOut:
         level = np.bincount(sample.task, sample.weight * sample.value) / solution.total
         self._value = self._root * (sample.value - level[sample.task])
         self._residual = self._root * solution.residual
-        self._hats = list(self._blocks(solution.covariance, levels=True))
+        self._hats = list(self._blocks(solution.covariance))
 
     def alone(self) -> Mask:
         """Return the clusters without which something cannot be told."""
@@ -265,17 +267,32 @@ class _LeaveOut:
     def expected(self, matrix: Floats) -> float:
         """Return the expected part of the errors in ``b' A b``."""
         inverse = self._solution.covariance
-        blocks = self._blocks(inverse @ matrix @ inverse, levels=False)
-        total = 0.0
-        for (clusters, hat), (_, block) in zip(self._hats, blocks, strict=True):
-            rows = self._starts[clusters][:, None] + np.arange(hat.shape[-1])
-            left = np.linalg.solve(np.eye(hat.shape[-1]) - hat, self._residual[rows][:, :, None])[:, :, 0]
-            total += float(np.einsum("ci,cij,cj->", left, block, self._value[rows]))
-        return total
+        return float(np.sum((inverse @ matrix @ inverse) * self._errors))
 
-    def _blocks(self, matrix: Floats, *, levels: bool) -> "list[tuple[Ints, Floats]]":
-        # By size of the clusters, their numbers and X_c M X_c' of the weighted rows; ``levels``: with those
-        # of the tasks, which are fitted along.
+    @cached_property
+    def _errors(self) -> Floats:
+        # Sum over clusters of X_c' l_c (X_c' y_c)', with l_c = (1 - P_cc)^-1 e_c: the errors of all b' A b.
+        left = np.empty(len(self._residual))
+        for clusters, hat in self._hats:
+            rows = self._starts[clusters][:, None] + np.arange(hat.shape[-1])
+            rest = np.eye(hat.shape[-1]) - hat
+            left[rows] = np.linalg.solve(rest, self._residual[rows][:, :, None])[:, :, 0]
+        task = self._sample.task[self._starts]
+        return cross_products(
+            self._of_clusters(left), self._of_clusters(self._value), task, self._solution.means
+        )
+
+    def _of_clusters(self, values: Floats) -> tuple[sparse.csr_matrix, Floats]:
+        """Return the design times values of the weighted rows, a row per cluster, and the sums of these."""
+        numbers = np.repeat(np.arange(len(self._starts)), self._sizes)
+        weighted = self._root * values
+        sums = sparse.csr_matrix((weighted, (numbers, np.arange(len(values)))))
+        rows: sparse.csr_matrix = (sums @ self._solution.design).tocsr()
+        return rows, np.bincount(numbers, weighted).astype(np.float64)
+
+    def _blocks(self, matrix: Floats) -> "list[tuple[Ints, Floats]]":
+        # By size of the clusters, their numbers and X_c M X_c' of the weighted rows, with the levels of the
+        # tasks, which are fitted along.
         sample, means = self._sample, self._solution.means
         n_units = sample.mix.shape[0]
         at_task = np.asarray(means @ matrix)  # with the sign of the design
@@ -293,9 +310,7 @@ class _LeaveOut:
             block = matrix[unit, unit] + matrix[unit, second] + matrix[first, unit] + matrix[first, second]
             task = sample.task[rows[:, 0]]
             block = block - with_mean[rows][:, :, None] - with_mean[rows][:, None, :]
-            block = block + square[task][:, None, None]
-            if levels:
-                block = block + (1.0 / self._solution.total[task])[:, None, None]
+            block = block + (square + 1.0 / self._solution.total)[task][:, None, None]
             root = self._root[rows]
             found.append((clusters, block * root[:, :, None] * root[:, None, :]))
         return found
