@@ -103,7 +103,9 @@ def efficiency_prior(cells: Cells, kinds: int) -> Prior:
 
 def failure_prior(kinds: int) -> Prior:
     """Return the prior of failures: 300 jobs for a site, 3 failures for a task."""
-    return Prior(np.full(kinds, 300.0), np.full(kinds, 3.0), np.full(kinds, 0.8), np.zeros(kinds), counts=True)
+    return Prior(
+        np.full(kinds, 300.0), np.full(kinds, 3.0), np.full(kinds, 0.8), np.zeros(kinds), counts=True
+    )
 
 
 def spreads(cells: Cells, kinds: int) -> Floats:
