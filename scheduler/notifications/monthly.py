@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import csv
+
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.numbers import core_h, count, percent
-from esjobs.core.text import visible
+from esjobs.core.text import spreadsheet_cell, visible
 from esjobs.core.window import Window
 from esjobs.delivered.work import delivered
 from esjobs.store.base import JobStore
@@ -28,6 +31,7 @@ def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | No
     try:
         totals = delivered(store, (), window).rows.to_pylist()
         federations = delivered(store, ("federation",), window).rows.to_pylist()
+        by_site = delivered(store, ("federation", "site"), window).rows
     except NoJobsError:
         return None
     identity = content_id({"kind": "delivered", "month": month}, 20)
@@ -38,7 +42,22 @@ def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | No
         f"Rows: esjobs delivered --by federation,site --window {month} --format csv",
     ]
     sums = ", ".join(f"{count(_work(row))} {_unit(row)}" for row in totals)
-    return Notice(identity, "delivered", "info", f"Delivered in {month}: {sums}", " ".join(sentences), night)
+    title, text = f"Delivered in {month}: {sums}", " ".join(sentences)
+    return Notice(identity, "delivered", "info", title, text, night, rows=_csv(by_site))
+
+
+def _csv(rows: pa.Table) -> str:
+    """Return rows as CSV of which a spreadsheet makes no formulas."""
+    columns = [
+        pa.array(map(spreadsheet_cell, map(visible, column.fill_null("").to_pylist())))
+        if pa.types.is_string(column.type)
+        else column
+        for column in rows.columns
+    ]
+    written = pa.BufferOutputStream()
+    options = csv.WriteOptions(quoting_style="needed", quoting_header="none")
+    csv.write_csv(pa.table(columns, names=rows.column_names), written, options)
+    return str(written.getvalue().to_pybytes(), "utf-8")
 
 
 def _unit(row: Mapping[str, Any]) -> str:

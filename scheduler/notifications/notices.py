@@ -58,7 +58,7 @@ class Notice:
     and ``proposed_corepower`` (measured, with its 90 % interval ``estimate_low`` to ``estimate_high``) are
     benchmark per core. ``n_groups``: compared sites (CPU models). ``also``: other processing types with the
     same confirmed deviation. ``checks``, ``refuted_by``: as in ``flags``. ``confirmed``: True if cleared to
-    send to a site. None: unknown, or not applicable to the kind.
+    send to a site. ``rows``: CSV that a mail carries as a file. None: unknown, or not applicable to the kind.
     """
 
     id: str
@@ -94,6 +94,7 @@ class Notice:
     checks: str | None = None
     refuted_by: str | None = None
     also: tuple[str, ...] = ()
+    rows: str | None = None
 
     @property
     def is_flag(self) -> bool:

@@ -54,6 +54,12 @@ def mail_of(
                 disposition="inline",
                 filename="deviations.png",
             )
+    for notice in entry.parsed:
+        if notice.rows is not None:
+            name = f"{notice.kind}-{notice.night}.csv"
+            # as bytes: a text would get other ends of lines
+            body, charset = notice.rows.encode(), {"charset": "utf-8"}
+            mail.add_attachment(body, maintype="text", subtype="csv", filename=name, params=charset)
     # folded, a subject gets a space in front in some mail programs; 998 characters are allowed
     mail.policy = SMTP.clone(max_line_length=200)
     # boundaries are made up anew each time otherwise

@@ -108,6 +108,17 @@ def entry_id(mail: EmailMessage) -> str:
     return str(mail["X-Esjobs-Notification"])
 
 
+def test_rows_of_a_notice_are_a_file_of_the_mail() -> None:
+    rows = 'site,core_h\n"A, B",1.5\n\'=1+1,é\n'
+    month = Notice("m", "delivered", "info", "Delivered in 2025-06", "", NIGHT, rows=rows)
+    assert read(written([month])) == (month,)
+    _, mail = mail_of(month, made=settings(coordinator()))
+    (attached,) = mail.iter_attachments()
+    assert (attached.get_content_type(), attached.get_filename()) == ("text/csv", f"delivered-{NIGHT}.csv")
+    assert attached.get_content() == rows
+    assert list(mail_of(notice())[1].iter_attachments()) == []
+
+
 @effort(max_examples=60, deadline=None)
 @examples(name=st.text(min_size=1, max_size=300), word=st.text(max_size=40))
 def test_any_name_makes_a_mail(name: str, word: str) -> None:

@@ -1,5 +1,7 @@
 """The month's delivered work, for coordinators."""
 
+import csv
+import io
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -30,6 +32,18 @@ def test_it_says_what_the_command_says(session: Session) -> None:
     parts = (row["core_h"], row["declared_h"], row["measured_h"], row["measured_h_err"], row["failed_core_h"])
     assert all(count(value) in notice.text for value in parts)
     assert percent(row["useful_core_h"] / row["core_h"]) in notice.text
+
+
+def test_its_file_has_the_rows_of_the_command(session: Session) -> None:
+    notice = monthly_notice(session.store, date(2025, 7, 3), 3)
+    assert notice is not None
+    assert notice.rows is not None
+    rows = session.delivered.work(("federation", "site"), window="2025-06").rows.to_pylist()
+    read = list(csv.DictReader(io.StringIO(notice.rows)))
+    assert [each["site"] for each in read] == [row["site"] for row in rows]
+    for each, row in zip(read, rows, strict=True):
+        for name in ("core_h", "declared_h", "measured_h"):
+            assert each[name] == "" if row[name] is None else float(each[name]) == row[name]
 
 
 def test_it_comes_once_a_month_and_only_with_jobs(session: Session) -> None:
