@@ -292,6 +292,7 @@ where_option = click.option(
 
 
 def restriction_options(function: _Function) -> _Function:
+    """Add the options that restrict a fit to tasks and conditions."""
     function = click.option(
         "--where",
         multiple=True,
@@ -325,6 +326,7 @@ def emit(
     prose: Collection[str] = (),
     spreadsheet: bool = False,
 ) -> None:
+    """Write rows in a format to a file or the terminal (``-``)."""
     from esjobs.render.rows import write_rows
 
     spreadsheet = spreadsheet or click.get_current_context().meta.get(_SPREADSHEET, False)
@@ -350,6 +352,7 @@ def emit_answer(
 
 
 def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:
+    """Print reports of steps as text on a terminal, else as rows."""
     from esjobs.cli.terminal import print_report, report_rows
 
     if form == "table" and out == "-":

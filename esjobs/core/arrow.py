@@ -25,10 +25,12 @@ _TYPES: dict[FieldType, pa.DataType] = {
 
 
 def arrow_type(kind: FieldType) -> pa.DataType:
+    """Return the Arrow type of a type of the catalogue."""
     return _TYPES[kind]
 
 
 def schema_of(columns: Iterable[Field]) -> pa.Schema:
+    """Return the Arrow schema of some fields."""
     return pa.schema([pa.field(column.name, _TYPES[column.type]) for column in columns])
 
 

@@ -39,6 +39,7 @@ class Bins:
 
     @property
     def meaning(self) -> Field:
+        """Field of the number of a bin, counted from 0."""
         return Field(self.name, "integer", "", f"bin of {self.field}", groupable=True)
 
 
@@ -55,6 +56,7 @@ class Named:
 
     @property
     def meaning(self) -> Field:
+        """Field of the name."""
         return Field(self.name, "keyword", "", f"name of {self.field}", groupable=True)
 
 

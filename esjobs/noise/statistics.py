@@ -57,6 +57,7 @@ class Times:
 
 
 def summary(values: Sequence[float]) -> Times:
+    """Return mean, median with its 95 % interval, spread and outliers of repeated times."""
     times = np.sort(np.asarray(values, float))
     n = len(times)
     mean = Mean(n, float(times.mean()), float(times.std(ddof=1)) if n > 1 else 0.0)

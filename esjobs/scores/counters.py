@@ -52,6 +52,7 @@ class Counters:
         self._columns: dict[str, Floats] = {}
 
     def column(self, event: str) -> Floats:
+        """Return the counts of an event by job; NaN where missing."""
         if event not in self._columns:
             counts = np.full(self._n_jobs, np.nan)
             if event in self._of_event:

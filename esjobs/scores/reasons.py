@@ -35,4 +35,5 @@ def first(codes: Codes, where: npt.NDArray[np.bool_], code: int) -> None:
 
 
 def codes_of(n_jobs: int) -> Codes:
+    """Return codes of reasons for jobs, none of which has one yet."""
     return np.zeros(n_jobs, np.int32)

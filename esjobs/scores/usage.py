@@ -45,6 +45,7 @@ def hours(recorded: Mapping[str, Floats], cores_per_node: Floats) -> dict[str, F
 
 
 def used_memory(recorded: Mapping[str, Floats]) -> Floats:
+    """Return the proportional memory (PSS), else the resident one; NaN without both."""
     return _else(recorded["max_pss_b"], recorded["max_rss_b"])
 
 

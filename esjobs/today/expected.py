@@ -185,9 +185,9 @@ def _steady(cells: Cells, due: Floats, prior: Prior, skip: Floats, n_tasks: int)
     weight = 1 / (1 + noise / usual) ** 2
     unbiased = days[task] / np.maximum(days[task] - 1, 1)
     excess = np.minimum(unbiased * change**2 - noise, 9 * (noise + usual))
-    known = np.where(days > 1, sum_by(task, weight, n_tasks), 0.0)
+    own = np.where(days > 1, sum_by(task, weight, n_tasks), 0.0)
     found = np.where(days > 1, sum_by(task, weight * excess, n_tasks), 0.0) + STEADY_DAYS * usual
-    steady: Floats = np.clip(found / (known + STEADY_DAYS), *limits)
+    steady: Floats = np.clip(found / (own + STEADY_DAYS), *limits)
     return steady
 
 

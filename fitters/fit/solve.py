@@ -207,6 +207,7 @@ class Descent:
         return None
 
     def solution(self, mode: int, *, converged: bool) -> Solution:
+        """Return where the descent stands, its levels centred."""
         theta = self.theta - self.theta.mean()
         if not self.gradient.size:
             self.cost, self.gradient = self.evaluate(theta, mode)

@@ -62,6 +62,11 @@ class LineEntries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LineColumns:
+    """Columns of a line: speed ``k``, declared ``c``, their errors, the group (site) and name of each point.
+
+    ``measured``, ``declared``: points with usable values; ``used``: those that the line is fitted to.
+    """
+
     k: Floats
     k_err: Floats
     c: Floats
@@ -74,6 +79,7 @@ class LineColumns:
 
     @classmethod
     def read(cls, k: object, k_err: object, c: object, c_err: object, /, *rest: Any) -> "LineColumns":
+        """Check and convert columns; raises :class:`InputError` for unequal lengths and no points."""
         group, name, in_line = rest
         n = len(k) if isinstance(k, Sized) else 1
         if n == 0:
@@ -110,6 +116,7 @@ def _sensible(values: Floats) -> Mask:
 
 
 def line_entries(columns: LineColumns) -> LineEntries:
+    """Return the points of a line as entries: those of a site with one declared value are one of them."""
     used = columns.used
     y = np.log(columns.k[used] / columns.c[used])
     variance = columns.ln_variance(used)

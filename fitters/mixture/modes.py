@@ -37,6 +37,7 @@ class Grouped:
 
     @classmethod
     def of(cls, group: NDArray[np.intp], value: Floats) -> "Grouped":
+        """Sort values within their groups."""
         order = np.lexsort((value, group))
         group = group[order]
         start = np.flatnonzero(np.diff(group, prepend=-1))
@@ -98,6 +99,7 @@ class Valley:
 
     @property
     def bimodal(self) -> bool:
+        """True if the valley is deeper than counting errors explain."""
         return self.significance > SIGNIFICANCE
 
 

@@ -300,6 +300,7 @@ def _shared(entries: Iterable[Entry], rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def style_of(entry: Entry) -> str:
+    """Return the class of the cells of a column: number, name, long text, or none."""
     if numeric(entry):
         return "n"
     if entry.show == "name":

@@ -27,7 +27,11 @@ NEAR = 0.08  # How near, in ln, a declared value must be to what the tables give
 
 @dataclass(frozen=True)
 class SmtStates:
-    # By queue and model: CPU seconds with SMT on, and those that tell the state
+    """Use of simultaneous multithreading (SMT) by queue and CPU model, from records that state it.
+
+    ``seconds``: CPU seconds with SMT on, and those of records that state it.
+    """
+
     seconds: Mapping[str, Mapping[str, tuple[float, float]]]
 
     def here(self, queue: str, model: str) -> float | None:

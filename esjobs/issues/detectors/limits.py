@@ -64,6 +64,7 @@ def flagged(found: Measured, limits: Iterable[Limit]) -> Bools:
 
 
 def passed(found: Measured, limit: Limit) -> Bools:
+    """Return the mask of jobs that pass a limit; a missing number passes none."""
     number = found.value if limit.number == "value" else found.numbers[limit.number]
     compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[limit.comparison]
     met: Bools = compare(number, limit.limit)

@@ -43,6 +43,7 @@ class LoadPhases:
 
 
 def load_phases(load: Values | Samples) -> LoadPhases:
+    """Return the rounded mean load of each job over time, with its spectrum."""
     load = samples(load)
     jobs, _, n = load.shape
     series, valid = job_series(load)
@@ -90,6 +91,7 @@ def job_series(load_samples: Samples) -> tuple[Values, Bools | None]:
 
 
 def mean_of(series: Values, valid: Bools | None) -> Floats:
+    """Return the mean of each row over its valid samples; 0 without any."""
     count = series.shape[1] if valid is None else np.maximum(valid.sum(axis=1), 1)
     zero = series.dtype.type(0)
     sums: Floats = (series if valid is None else np.where(valid, series, zero)).sum(axis=1)
@@ -98,6 +100,7 @@ def mean_of(series: Values, valid: Bools | None) -> Floats:
 
 
 def range_of(series: Values) -> Floats:
+    """Return the largest minus the smallest value of each row."""
     spread: Floats = series.max(axis=1).astype(np.float64) - series.min(axis=1)
     return spread
 

@@ -71,6 +71,7 @@ class Rule:
 
     @property
     def kind(self) -> str:
+        """Kind of the rows it makes: ``detector`` if it judges a measurement, else ``tag``."""
         return "detector" if self.detector else "tag"
 
     @property

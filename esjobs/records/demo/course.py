@@ -55,6 +55,7 @@ class Course:
         return float(rng.uniform(*POOR_EFFICIENCY)) if rng.random() < POOR_DAYS else 1.0
 
     def incident(self, queues: Sequence[QueueTruth]) -> Incident:
+        """Return the planted incident: at a large site of which nothing else is wrong."""
         # Queues for one core class count nothing: on some days there is no task for them.
         sizes = dict.fromkeys((queue.site for queue in queues), 0.0)
         for queue in queues:

@@ -105,6 +105,7 @@ class TableRows:
 
 
 def of_partition(table: Table, partition: str) -> Filter:
+    """Return the filter of the rows of a partition."""
     kind = table.column(table.partition).type
     if kind == "day":
         day = date.fromisoformat(partition)

@@ -214,6 +214,7 @@ def read(
 
 
 def value(connection: DuckConnection, key: str) -> str | None:
+    """Return a named value; None if absent."""
     values = connection.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
     return values[0][0] if values else None
 

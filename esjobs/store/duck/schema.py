@@ -73,6 +73,7 @@ Layout = dict[str, dict[str, str]]
 
 
 def quote(name: str) -> str:
+    """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -82,6 +83,7 @@ def result_columns(table: Table) -> dict[str, str]:
 
 
 def results_name(table: Table) -> str:
+    """Return the name of the table with the rows of all generations."""
     return f"results.{table.name}"
 
 

@@ -245,6 +245,7 @@ def months_of(days: Days) -> list[str] | None:
 
 
 def listed(indices: Iterable[str]) -> str:
+    """Return indices as the target of a request."""
     return ",".join(indices)
 
 

@@ -204,6 +204,7 @@ def require_no_nul(where: str, name: str, text: str) -> None:
 
 
 def moment(where: str, name: str, text: str | None) -> datetime:
+    """Parse a time in UTC; nothing is 1970. Raises :class:`InputError` with the place."""
     try:
         return parse_time(text or "1970-01-01")
     except WindowError as error:

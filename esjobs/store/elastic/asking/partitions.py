@@ -54,6 +54,7 @@ class Part:
 
     @property
     def clause(self) -> Clause:
+        """Clause of its documents."""
         return all_of([self.of, self.cut])
 
 

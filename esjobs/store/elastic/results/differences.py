@@ -50,4 +50,5 @@ def restore_text(table: Table) -> str:
 
 
 def partitions_text(number: int) -> str:
+    """Return a number of partitions in words."""
     return f"{number} partition{'' if number == 1 else 's'}"

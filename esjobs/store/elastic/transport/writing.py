@@ -196,4 +196,5 @@ def _count(cluster: Cluster, lines: Sequence[bytes], again: Sequence[bytes] = ()
 
 
 def refresh(cluster: Cluster, index: str) -> None:
+    """Make documents that were written visible to searches."""
     cluster.call("POST", f"/{index}/_refresh")
