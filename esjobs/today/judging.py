@@ -50,8 +50,8 @@ def judge(
     day = Day(sums, ordinal, past, followed, so_far)
     cpu, failed = efficiency(day), failures(day)
     leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
-    whole = surprise_everywhere(day, cpu.sides)
-    wide = tuple(wide_parts(day, leaves, whole, settings)) if day.ready else ()
+    overall = surprise_everywhere(day, cpu.sides)
+    wide = tuple(wide_parts(day, leaves, overall, settings)) if day.ready else ()
     of_cpu, of_failed = (factors(day, leaves[metric], wide, metric) for metric in (EFFICIENCY, FAILED))
     categories = {
         number: factors(day, leaves[FAILED], wide, FAILED, leaves[FAILED].codes["category"] == number)

@@ -74,11 +74,11 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
 
 
 def wide_parts(
-    day: Day, leaves: Mapping[str, Leaves], whole: Surprise, settings: TodaySettings
+    day: Day, leaves: Mapping[str, Leaves], overall: Surprise, settings: TodaySettings
 ) -> Iterator[Wide]:
     """Yield the parts that moved at several sites, and those of incidents that are open.
 
-    ``whole``: the surprise of the efficiency of all jobs.
+    ``overall``: the surprise of the efficiency of all jobs.
     """
     for metric, of in leaves.items():
         names = [name for name in ("site", "kind", "category", "task") if name in of.codes]
@@ -92,10 +92,10 @@ def wide_parts(
             if n_sites >= LEAST_SITES and outside >= OUTSIDE:
                 literals = named(day, term.literals)
                 found.add(literals)
-                yield Wide(metric, term, _finding(day, metric, of, term, literals, whole, settings))
+                yield Wide(metric, term, _finding(day, metric, of, term, literals, overall, settings))
         for one in day.followed:
             if one.metric == metric and one.literals not in found:
-                yield from _followed(day, one, of, whole, settings)
+                yield from _followed(day, one, of, overall, settings)
 
 
 def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
@@ -106,7 +106,7 @@ def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
 
 
 def _followed(
-    day: Day, one: Followed, of: Leaves, whole: Surprise, settings: TodaySettings
+    day: Day, one: Followed, of: Leaves, overall: Surprise, settings: TodaySettings
 ) -> Iterator[Wide]:
     rows = np.ones(len(of.value), np.bool_)
     literals = [(dimension, day.code(dimension, name)) for dimension, name in one.literals]
@@ -116,7 +116,7 @@ def _followed(
     if expected > 0:
         ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
         term = Term(tuple(literals), rows, ratio, excess, 0.0, 1.0)
-        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, whole, settings))
+        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, overall, settings))
 
 
 def _finding(
@@ -125,7 +125,7 @@ def _finding(
     of: Leaves,
     term: Term,
     literals: Literals,
-    whole: Surprise,
+    overall: Surprise,
     settings: TodaySettings,
 ) -> Finding:
     part = of.part(term.rows)
@@ -134,7 +134,7 @@ def _finding(
     base, per_failure = _base(day, metric, literals)
     if metric == EFFICIENCY and not literals:
         # all jobs together have days of the past to be compared with
-        z, sd = float(whole.z[-1]), float(whole.sd[-1])
+        z, sd = float(overall.z[-1]), float(overall.sd[-1])
         cost = base * (1 - observed / due)
     elif metric == EFFICIENCY:
         z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
