@@ -31,7 +31,7 @@ from esjobs.issues.measuring import measurements
 from esjobs.issues.rows import aligned, issue_rows, measure_rows
 from esjobs.issues.series_jobs import jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
-from esjobs.records.jobs.late_jobs import LateJobs, adding, late_jobs
+from esjobs.records.jobs.late_jobs import DaysMade, LateJobs, adding, progress_of
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES
@@ -79,12 +79,8 @@ def detect(
     made: dict[date, set[str]] = {}
     for row in stored.to_pylist():
         made.setdefault(row["day"], set()).add(row["fingerprint"])
-    stale = [
-        day
-        for day, fingerprint in sorted(fingerprints.items())
-        if rebuild or fingerprint not in made.get(day, ())
-    ]
-    late = _late(store, judging, {} if rebuild else {day: made[day] for day in stale if day in made})
+    days_made = _progress(store, judging, {} if rebuild else made, fingerprints)
+    stale, late = sorted(fingerprints.keys() - days_made.fresh), days_made.late
     total = _Balance()
     for number, day in enumerate(stale):
         if progress:
@@ -145,10 +141,12 @@ def _digest(judging: Judging, jobs: list[str], series: Sequence[list[list[object
     return content_id(parts)
 
 
-def _late(store: JobStore, judging: Judging, made: Mapping[date, set[str]]) -> dict[date, LateJobs]:
-    """Return the late jobs of days that have no series near: with series a day is judged as a whole."""
+def _progress(
+    store: JobStore, judging: Judging, made: Mapping[date, set[str]], now: Mapping[date, str]
+) -> DaysMade:
+    """Compare days with their jobs; with series near, a day with late jobs is judged as a whole."""
     nothing: list[list[list[object]]] = [[], [], []]
-    return late_jobs(store, made, lambda _, fingerprint: _digest(judging, [fingerprint], nothing))
+    return progress_of(store, made, now, lambda _, fingerprint: _digest(judging, [fingerprint], nothing))
 
 
 def _day(

@@ -21,7 +21,7 @@ from esjobs.publish.publication import tidy
 from esjobs.records.clusters.description import Clusters
 from esjobs.records.clusters.reading import clusters_of
 from esjobs.records.jobs.aggregate import forgotten_days
-from esjobs.records.jobs.late_jobs import adding, late_jobs
+from esjobs.records.jobs.late_jobs import adding, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.scores import MEASURES, RANKED, SCORE_NAMES, SCORES
@@ -113,8 +113,8 @@ def score(
     if not fingerprints:
         store.publish(gone)
         raise NoJobsError(f"no jobs in {window} to score; check the stored data: esjobs doctor")
-    stale = [day for day in sorted(fingerprints) if rebuild or fingerprints[day] not in stored.get(day, ())]
-    late = late_jobs(store, {} if rebuild else {day: stored[day] for day in stale if day in stored}, digest)
+    days_made = progress_of(store, {} if rebuild else stored, fingerprints, digest)
+    stale, late = sorted(fingerprints.keys() - days_made.fresh), days_made.late
     changes: list[Change] = [*gone]
     for number, day in enumerate(stale):
         if progress:

@@ -350,8 +350,8 @@ class Adding(Protocol):
         order of the loads is unknown.
         """
 
-    def jobs_after(self, load: int) -> JobStore:
-        """Return this store as if it had the jobs of later loads alone; results are the same."""
+    def jobs_of_loads(self, after: int, upto: int) -> JobStore:
+        """Return this store as if it had the jobs of these loads alone; results are the same."""
 
     def add(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write further rows of a day, invisible until published.

@@ -18,7 +18,7 @@ from esjobs.core.states import FAILED, FAILED_KINDS, FINISHED
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
-from esjobs.records.jobs.late_jobs import adding, late_jobs
+from esjobs.records.jobs.late_jobs import adding, progress_of
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.records.names.sites import Sites
 from esjobs.schema.today import DAY_SUMS, WAIT_EDGES_S, WAITED
@@ -106,8 +106,8 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     existing: dict[date, set[str]] = defaultdict(set)
     for row in made.to_pylist():
         existing[row["day"]].add(row["fingerprint"])
-    stale = [day for day, mark in sorted(prints.items()) if mark not in existing[day]]
-    late = late_jobs(store, {day: existing[day] for day in stale}, _digest)
+    days_made = progress_of(store, existing, prints, _digest)
+    stale, late = sorted(prints.keys() - days_made.fresh), days_made.late
     changes: list[Change] = []
     for day, some in late.items():
         table = _summed(some.store, Window.of_days(day, day))

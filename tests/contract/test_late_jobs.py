@@ -58,13 +58,14 @@ def test_a_fingerprint_by_load_is_that_of_the_day_at_that_time(store: JobStore) 
     assert not set(marks) & set(after["fingerprint"].to_pylist())
 
 
-def test_a_store_after_a_load_has_the_jobs_of_later_loads_alone(store: JobStore) -> None:
+def test_a_store_may_have_the_jobs_of_some_loads_alone(store: JobStore) -> None:
     put(store, "a", *(job(number, events=1) for number in range(5)))
     put(store, "b", *(job(number, events=7) for number in range(5, 8)))
     put(store, "c", job(8, events=9))
-    first, second, _ = adding(store).load_fingerprints(Window.of_days(day(0), day(0)))["load"].to_pylist()
-    assert sorted(selected(adding(store).jobs_after(first), "events")) == [7, 7, 7, 9]
-    later = adding(store).jobs_after(second)
+    first, second, last = adding(store).load_fingerprints(Window.of_days(day(0), day(0)))["load"].to_pylist()
+    assert sorted(selected(adding(store).jobs_of_loads(first, last), "events")) == [7, 7, 7, 9]
+    assert selected(adding(store).jobs_of_loads(0, first), "events") == [1] * 5
+    later = adding(store).jobs_of_loads(second, last)
     answer = later.aggregate(Query(("queue",), (Count("n"), Sum("events", "events"))))
     assert answer.table.select(["n", "events"]).to_pylist() == [{"n": 1, "events": 9.0}]
     assert answer.books["n_jobs"].to_pylist() == [1]
@@ -158,6 +159,49 @@ def test_days_with_late_jobs_sum_to_days_made_at_once(
         assert made_at_once.keys() == added[table.name].keys()
         for key, numbers in made_at_once.items():
             assert added[table.name][key] == pytest.approx(numbers, rel=1e-9, abs=1e-9)
+
+
+def test_late_jobs_that_are_withdrawn_take_their_rows_along(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = of_large_days(store, monkeypatch)
+    store.put_jobs(grid_jobs(1, 400, FIRST), "first")
+    make_days(session)
+    tables = (BUCKETS, SCORES, ISSUES, DAY_SUMS, DAYS)
+    before = {table.name: summed(store, table) for table in tables}
+    store.put_jobs(grid_jobs(7, 10, FIRST), "late")
+    make_days(session)
+    assert summed(store, DAYS) != before["day_books"]
+    # the day has its first fingerprint again, which its rows name, too
+    store.undo_load("late")
+    make_days(session)
+    for table in tables:
+        for key, numbers in summed(store, table).items():
+            assert before[table.name][key] == pytest.approx(numbers, rel=1e-9, abs=1e-9)
+        assert summed(store, table).keys() == before[table.name].keys()
+
+
+def test_a_load_that_comes_meanwhile_waits_for_the_next_time(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = of_large_days(store, monkeypatch)
+    store.put_jobs(grid_jobs(1, 400, FIRST), "first")
+    make_days(session)
+    store.put_jobs(grid_jobs(7, 10, FIRST), "late")
+    asked = adding(store).load_fingerprints
+
+    def and_then(window: Window) -> pa.Table:
+        answer = asked(window)
+        store.put_jobs(grid_jobs(answer.num_rows + 30, 5, FIRST), f"meanwhile {answer.num_rows}")
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "load_fingerprints", and_then)
+        make_days(session)
+    make_days(session)
+    counted = sum(row["n_jobs"] for row in visible(store, DAYS) if row["kind"] != "note")
+    scored = sum(row["n_jobs"] for row in visible(store, SCORES))
+    assert counted == scored == sum(row["n_jobs"] for row in visible(store, ISSUE_DAYS)) == store.span().jobs
 
 
 @pytest.mark.parametrize("change", ["correct", "withdraw", "many"])

@@ -4,6 +4,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, cast
@@ -21,7 +22,7 @@ from esjobs.core.words import INVALID
 from esjobs.publish.publication import Outcome, read_table
 from esjobs.records.jobs import resolution
 from esjobs.records.jobs.day_spans import spans
-from esjobs.records.jobs.late_jobs import adding, late_jobs
+from esjobs.records.jobs.late_jobs import adding, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Span
@@ -86,7 +87,9 @@ def aggregate(
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     lost = [day for day in lost if day in current]
-    fresh = set() if rebuild else _fresh_days(existing, current, rules) - set(lost)
+    parts = {} if rebuild else _made(existing, set(current) - set(lost), rules)
+    found = progress_of(store, parts, current, _same)
+    fresh, late = found.fresh, found.late
     stale = [day for day in days if day not in fresh]
     books = [row for row in existing if row["day"] in fresh | kept]
     changes: list[Change] = [*emptied]
@@ -96,15 +99,18 @@ def aggregate(
         store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
     fingerprints = {row["day"]: row for row in prints}
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
-    late = {} if rebuild else late_jobs(store, _made(existing, set(stale) - set(lost), rules), _same)
+    added: set[date] = set()
     for day, jobs in late.items():
-        row = {"n_jobs": jobs.n_jobs, "fingerprint": current[day]}
-        ((_, buckets, rows),) = _balanced_span(jobs.store, [day], rules, {day: row})
-        changes += [adding(store).add(BUCKETS, str(day), buckets.to_batches())]
-        changes += [adding(store).add(DAYS, str(day), _books(rows).to_batches())]
-        books += [*(row for row in existing if row["day"] == day), *rows]
-        n_buckets += buckets.num_rows
-    made_again = [day for day in stale if day not in late]
+        # whatever comes or goes meanwhile makes it a day to be made again
+        with suppress(BooksError, PartialAnswerError):
+            of_late = {"n_jobs": jobs.n_jobs, "fingerprint": current[day]}
+            ((_, buckets, rows),) = _days_made(jobs.store, [day], rules, {day: of_late})
+            added.add(day)
+            changes.append(adding(store).add(BUCKETS, str(day), buckets.to_batches()))
+            changes.append(adding(store).add(DAYS, str(day), _books(rows).to_batches()))
+            books += [*(row for row in existing if row["day"] == day), *rows]
+            n_buckets += buckets.num_rows
+    made_again = [day for day in stale if day not in added]
     for span in _contiguous(made_again, n_jobs, able.days_per_aggregate):
         if progress:
             progress("aggregating", stale.index(span[0]), len(stale))
@@ -143,16 +149,6 @@ def _made(
 def _same(day: date, fingerprint: str) -> str:
     del day
     return fingerprint
-
-
-def _fresh_days(
-    existing: Iterable[Mapping[str, Any]], current: Mapping[date, str], rules: CleaningRules
-) -> set[date]:
-    return {
-        row["day"]
-        for row in existing
-        if row["fingerprint"] == current.get(row["day"]) and _is_current(row, rules)
-    }
 
 
 def _notes(kept: Collection[date], lost: Sequence[date], undated: int) -> Iterator[str]:
@@ -225,13 +221,10 @@ def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> dict[d
     """Return the days of a window whose buckets are missing or outdated, with the jobs stored now."""
     columns = ["day", "fingerprint", "rules", "resolver"]
     made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
-    fresh = {(row["day"], row["fingerprint"]) for row in made if _is_current(row, rules)}
-    prints = store.day_fingerprints(window).to_pylist()
-    return {
-        row["day"]: row["n_jobs"]
-        for row in sorted(prints, key=lambda row: row["day"])
-        if (row["day"], row["fingerprint"]) not in fresh
-    }
+    prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
+    now = {day: row["fingerprint"] for day, row in prints.items()}
+    fresh = progress_of(store, _made(made, set(now), rules), now, _same).fresh
+    return {day: prints[day]["n_jobs"] for day in sorted(prints) if day not in fresh}
 
 
 def jobs_to_add(store: JobStore, days: Collection[date], rules: CleaningRules) -> dict[date, int]:
@@ -241,7 +234,9 @@ def jobs_to_add(store: JobStore, days: Collection[date], rules: CleaningRules) -
     window = Window.of_days(min(days), max(days))
     columns = ["day", "fingerprint", "rules", "resolver"]
     existing = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
-    late = late_jobs(store, _made(existing, days, rules), _same)
+    prints = store.day_fingerprints(window).to_pylist()
+    now = {row["day"]: row["fingerprint"] for row in prints}
+    late = progress_of(store, _made(existing, days, rules), now, _same).late
     return {day: jobs.n_jobs for day, jobs in late.items()}
 
 
@@ -319,20 +314,23 @@ def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> I
 def _balanced_span(
     store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
 ) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
-    def made() -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
-        return [
-            (day, buckets, _balance(day, prints.get(day), buckets, account, rules))
-            for day, buckets, account in _aggregate_span(store, span, rules)
-        ]
-
     window = Window.of_days(span[0], span[-1])
     for _ in range(_ATTEMPTS - 1):
         try:
-            return made()
+            return _days_made(store, span, rules, prints)
         except (BooksError, PartialAnswerError) as error:
             _log.warning("%s is aggregated again: %s", window, error)
         prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
-    return made()
+    return _days_made(store, span, rules, prints)
+
+
+def _days_made(
+    store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
+) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+    return [
+        (day, buckets, _balance(day, prints.get(day), buckets, account, rules))
+        for day, buckets, account in _aggregate_span(store, span, rules)
+    ]
 
 
 def _aggregate_span(

@@ -4,8 +4,9 @@ On a large day they get rows of their own, which are published beside the others
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -26,35 +27,53 @@ class LateJobs:
     n_jobs: int
 
 
-def late_jobs(
-    store: JobStore, made: Mapping[date, Collection[str]], digest: Callable[[date, str], str]
-) -> dict[date, LateJobs]:
-    """Return the late jobs of those days on which nothing else changed since their rows were made.
+@dataclass(frozen=True)
+class DaysMade:
+    """Days with rows: ``fresh`` ones need nothing, those of ``late`` further rows; others are made again."""
 
-    ``made``: by day, the digests of its rows, one for each part. ``digest``: that of a day, from a
-    fingerprint of its jobs. Days with corrected or withdrawn jobs are left out: no fingerprint of earlier
-    loads is theirs. One question to a store that knows the order of its loads (:class:`Adding`).
+    fresh: set[date] = field(default_factory=set)
+    late: dict[date, LateJobs] = field(default_factory=dict)
+
+
+def progress_of(
+    store: JobStore,
+    made: Mapping[date, AbstractSet[str]],
+    now: Mapping[date, str],
+    digest: Callable[[date, str], str],
+) -> DaysMade:
+    """Compare the rows of days with their jobs.
+
+    ``made``: by day, the digests of its rows, one for each part. ``now``: the digest of each day; ``digest``
+    returns that of a day from a fingerprint of its jobs. A day with late jobs alone had each digest of its
+    rows after some load; corrected or withdrawn jobs leave none of those behind.
+
+    Cost: one question if a day has changed, or rows in parts, to a store that knows its loads
+    (:class:`Adding`).
     """
-    days = {day for day, digests in made.items() if 0 < len(digests) <= _MOST_PARTS}
-    if not days or not isinstance(store, Adding):
-        return {}
+    found = DaysMade({day for day, digests in made.items() if digests == {now.get(day)}})
+    left = {day for day, digests in made.items() if digests and day in now and day not in found.fresh}
+    if not left or not isinstance(store, Adding):
+        return found
     loads: dict[date, list[dict[str, Any]]] = defaultdict(list)
-    for row in store.load_fingerprints(Window.of_days(min(days), max(days))).to_pylist():
-        if row["day"] in days:
+    for row in store.load_fingerprints(Window.of_days(min(left), max(left))).to_pylist():
+        if row["day"] in left:
             loads[row["day"]].append(row)
-    found = {}
     for day, of_day in loads.items():
         last = {digest(day, row["fingerprint"]): number for number, row in enumerate(of_day)}
-        if not last.keys() >= set(made[day]):
+        if last.get(now[day]) != len(of_day) - 1 or not last.keys() >= made[day]:
+            continue
+        if now[day] in made[day]:
+            found.fresh.add(day)
             continue
         upto = max(last[each] for each in made[day])
         n_jobs, n_late = (sum(row["n_jobs"] for row in rows) for rows in (of_day, of_day[upto + 1 :]))
-        if n_jobs >= LARGE_DAY and 0 < n_late <= _MOST_LATE * n_jobs:
-            found[day] = LateJobs(store.jobs_after(of_day[upto]["load"]), n_late)
+        if n_jobs >= LARGE_DAY and n_late <= _MOST_LATE * n_jobs and len(made[day]) <= _MOST_PARTS:
+            later = store.jobs_of_loads(of_day[upto]["load"], of_day[-1]["load"])
+            found.late[day] = LateJobs(later, n_late)
     return found
 
 
 def adding(store: JobStore) -> Adding:
-    """Return a store that :func:`late_jobs` found late jobs in."""
+    """Return a store in which :func:`progress_of` found late jobs."""
     assert isinstance(store, Adding), "only such a store has late jobs"  # noqa: S101
     return store

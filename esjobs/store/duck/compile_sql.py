@@ -83,9 +83,9 @@ Resolve = Callable[[str], Column]
 JOBS = "jobs"
 
 
-def later_jobs(load: int) -> str:
-    """Return the source of the jobs of later loads."""
-    return f"(FROM jobs WHERE load_number > {load:d}) AS jobs"
+def jobs_of_loads(after: int, upto: int) -> str:
+    """Return the source of the jobs of some loads."""
+    return f"(FROM jobs WHERE load_number > {after:d} AND load_number <= {upto:d}) AS jobs"
 
 
 def compile_select(select: Select, jobs: str = JOBS) -> Compiled:

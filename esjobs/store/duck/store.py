@@ -46,11 +46,11 @@ from esjobs.store.duck import rewriting as duck_rewriting
 from esjobs.store.duck import schema
 from esjobs.store.duck import sql as duck_sql
 from esjobs.store.duck.compaction import compact
-from esjobs.store.duck.compile_sql import later_jobs
+from esjobs.store.duck.compile_sql import jobs_of_loads
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.pending_rows import PendingRows
 from esjobs.store.duck.shared import SharedConnection
-from esjobs.store.later_jobs import LaterJobs
+from esjobs.store.jobs_of_loads import JobsOfLoads
 from esjobs.store.meter import Meter
 from esjobs.store.process import os_account
 
@@ -182,9 +182,9 @@ class DuckStore:
     def load_fingerprints(self, window: Window) -> pa.Table:
         return duck_jobs.load_fingerprints(self._connection, window)
 
-    def jobs_after(self, load: int) -> JobStore:
-        jobs = later_jobs(load)
-        later = LaterJobs(
+    def jobs_of_loads(self, after: int, upto: int) -> JobStore:
+        jobs = jobs_of_loads(after, upto)
+        later = JobsOfLoads(
             self,
             lambda select: self._meter.read_jobs(duck_jobs.select(self._connection, select, jobs)),
             lambda query: self._meter.grouped(duck_aggregate.aggregate(self._connection, query, jobs)),

@@ -55,7 +55,7 @@ from esjobs.store.elastic.setup import lacking_rights, role, set_up, set_up_jobs
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.templates import template_ailments, wanted_templates
 from esjobs.store.elastic.transport.cluster import Cluster
-from esjobs.store.later_jobs import LaterJobs
+from esjobs.store.jobs_of_loads import JobsOfLoads
 
 
 class ElasticStore:
@@ -161,12 +161,12 @@ class ElasticStore:
             return LOAD_FINGERPRINTS.empty_table()
         return self._source.load_fingerprints(window)
 
-    def jobs_after(self, load: int) -> JobStore:
+    def jobs_of_loads(self, after: int, upto: int) -> JobStore:
         cluster = self._open()
         if not isinstance(self._source, OwnJobs):
             raise StoreError(f"the order in which jobs came to {self._source.index} is unknown")
-        jobs = self._source.after(load)
-        later = LaterJobs(
+        jobs = self._source.of_commits(after, upto)
+        later = JobsOfLoads(
             self,
             lambda select: self._stream(self._meter.read_jobs(selected(cluster, jobs, select))),
             lambda query: self._meter.grouped(aggregate(cluster, jobs, query)),

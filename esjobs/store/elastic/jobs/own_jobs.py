@@ -18,15 +18,17 @@ from esjobs.store.elastic.transport.scan import PointInTime
 
 
 class OwnJobs:
-    """Visible documents of the jobs indices; ``after``: of those later than a commit."""
+    """Visible documents of the jobs indices; ``commits``: those after the first, up to the second."""
 
     several_values = False
     most_read = None
 
-    def __init__(self, jobs: Jobs, window: Window | None = None, after: int = 0) -> None:
+    def __init__(
+        self, jobs: Jobs, window: Window | None = None, commits: tuple[int, int] | None = None
+    ) -> None:
         self._jobs = jobs
         self._window = window
-        self._after = after
+        self._commits = commits
         self.live = own_fields()
 
     @property
@@ -36,12 +38,13 @@ class OwnJobs:
     def parts(self, window: Window | None, names: Collection[str]) -> list["OwnJobs"]:
         """Return one part: all own indices have the same fields."""
         del names
-        return [OwnJobs(self._jobs, window, self._after)]
+        return [OwnJobs(self._jobs, window, self._commits)]
 
     def inside(self, window: Window | None) -> list[Clause]:
         """Return the clauses of visible versions in a window."""
-        later = [{"range": {"from": {"gt": self._after}}}] if self._after else []
-        return [self._jobs.visible(), *later, *within("end_time", window)]
+        after, upto = self._commits or (None, None)
+        of_commits = [] if after is None else [{"range": {"from": {"gt": after, "lte": upto}}}]
+        return [self._jobs.visible(), *of_commits, *within("end_time", window)]
 
     def judged(self, names: Collection[str]) -> frozenset[str]:
         """Return the names: invalid jobs were refused when loaded."""
@@ -78,6 +81,6 @@ class OwnJobs:
     def load_fingerprints(self, window: Window) -> pa.Table:
         return self._jobs.load_fingerprints(window)
 
-    def after(self, commit: int) -> "OwnJobs":
-        """Return the documents that are later than a commit."""
-        return OwnJobs(self._jobs, after=commit)
+    def of_commits(self, after: int, upto: int) -> "OwnJobs":
+        """Return the documents of some commits."""
+        return OwnJobs(self._jobs, commits=(after, upto))

@@ -1,4 +1,4 @@
-"""A store as if it had only the jobs of later loads."""
+"""A store as if it had only the jobs of some loads."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from esjobs.core.query import Query, Select
 from esjobs.store.base import Aggregate, JobStore
 
 
-class LaterJobs:
+class JobsOfLoads:
     """A store whose questions about jobs are answered by others; questions about results are its own."""
 
     def __init__(
@@ -23,7 +23,7 @@ class LaterJobs:
         self._of_jobs = aggregate
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum the later jobs, or rows of ``query.over``."""
+        """Group and sum these jobs, or rows of ``query.over``."""
         return self._of_jobs(query) if query.over is None else self._store.aggregate(query)
 
     def __getattr__(self, name: str) -> Any:
