@@ -4,7 +4,8 @@ from esjobs.core.tables import Table, column, columns
 
 BUCKETS = Table(
     "buckets",
-    "sums over the jobs of one day, task, core class, queue, CPU model and processing type",
+    "sums over the jobs of one day, task, core class, queue, CPU model and processing type; "
+    "late jobs of a large day have rows of their own",
     "day",
     (
         column("day", "day", "day of the end time", "UTC"),
