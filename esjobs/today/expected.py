@@ -19,6 +19,7 @@ MEMORY = 0.9  # Weight of a day in the factor of a task, per day of age
 FACTOR = (0.1, 10.0)  # Limits of the factor of a task
 LAG = 3  # Last days of a site that say nothing about itself, so that what lasts is not learned at once
 CELL_SD = 0.05  # Scatter of the ratio of a task at a site from day to day
+PAIR_SD = 0.04  # Of it the part that lasts as long as the task lives
 TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
 STEADY_DAYS = 5  # Weight of the last two, in days, as those of a task everywhere, beside the task's own past
 STEADY = (0.015**2, 0.1**2)  # Limits of the variance of a task's ratio, and of its failures
@@ -154,9 +155,43 @@ def expect(
     unknown, new = (
         prior.spread[kind] ** 2 * prior_task / (by + prior_task) for by in (support, past_due[task])
     )
-    leaf = CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0)
+    leaf, own = CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0), np.ones(len(kind))
+    if not prior.counts:
+        weight = _by_task(cells, prior, n_tasks)
+        of_task = np.clip((past_over + weight) / (past_due + weight), *FACTOR)
+        own, settled = (
+            values[now] for values in _lasting(cells, due * of_task[cells.task], prior, learned > 0, pair)
+        )
+        leaf = leaf - PAIR_SD**2 * settled
     steady = _steady(cells, due, prior, skip, n_tasks)[task]
-    return Expected(due[now] * factor, due[now] * before, unknown + leaf, leaf, new, steady)
+    value, past = (due[now] * own * each for each in (factor, before))
+    return Expected(value, past, unknown + leaf, leaf, new, steady)
+
+
+def _by_task(cells: Cells, prior: Prior, n_tasks: int) -> Floats:
+    """Return the weight of the factor 1 of each task, by its kind."""
+    weight = np.ones(n_tasks)
+    weight[cells.task] = prior.task[cells.kind]
+    return weight
+
+
+def _lasting(
+    cells: Cells, expected: Floats, prior: Prior, learned: npt.NDArray[np.bool_], pair: Ints
+) -> tuple[Floats, Floats]:
+    """Return by row the lasting factor of its task at its site, and how much of it the past settles.
+
+    Its logarithm is drawn to 0: a task that is new at a site has none.
+    """
+    rows = learned & (expected > 0) & (cells.over > 0)
+    _, code = np.unique(pair, return_inverse=True)
+    size = int(code.max(initial=-1)) + 1
+    over, due = (sum_by(code[rows], values[rows], size) for values in (cells.over, expected))
+    of_day = CELL_SD**2 - PAIR_SD**2 + prior.job[cells.kind[rows]] / np.maximum(cells.n[rows], 1.0)
+    noise = divided(sum_by(code[rows], expected[rows] ** 2 * of_day, size), due**2)
+    settled = np.where(due > 0, PAIR_SD**2 / (PAIR_SD**2 + noise), 0.0)
+    ratio = np.log(np.where(due > 0, over, 1.0) / np.where(due > 0, due, 1.0))
+    factor = np.exp(np.clip(settled * ratio, -3 * PAIR_SD, 3 * PAIR_SD))
+    return factor[code], settled[code]
 
 
 def _steady(cells: Cells, due: Floats, prior: Prior, skip: Floats, n_tasks: int) -> Floats:

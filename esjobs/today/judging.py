@@ -10,7 +10,7 @@ from esjobs.today.causes import Leaves, partitions_of, scan
 from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
 from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
 from esjobs.today.findings import Finding, Literals, Range
-from esjobs.today.metrics import LEAST_OF_NIGHT, METRICS, ONSET_DAYS, PARTIAL_MORE, WINDOWS_MORE
+from esjobs.today.metrics import LEAST_OF_NIGHT, METRICS, ONSET_DAYS, PARTIAL_MORE
 from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import (
     Stream,
@@ -95,10 +95,9 @@ class Sites:
                 # nights of an incident neither prolong nor reopen it
                 earlier = np.where(day.past.frozen, np.nan, earlier)
             z = np.column_stack([earlier, streams[metric].z])
-            need = limit + np.where(np.array(NIGHTS) > 1, WINDOWS_MORE, 0.0)
             self.z[metric] = z
             self.over[metric] = of_nights(z, variances[metric]) / (
-                need + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None]
+                limit + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None]
             )
 
     def findings(self) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from esjobs.today.expected import (
     FACTOR,
     LAG,
     MEMORY,
+    PAIR_SD,
     TASK_FAILURES,
     Cells,
     Past,
@@ -81,8 +82,41 @@ def slow(of: Cells, prior: Prior, skip: np.ndarray) -> dict[tuple[int, int], flo
             seen += part * of.over[q]
             due += part * of.under[q] * base[of.site[q], of.kind[q]]
         factor = min(max(seen / due, FACTOR[0]), FACTOR[1])
-        expected[int(of.site[r]), int(of.task[r])] = of.under[r] * base[of.site[r], of.kind[r]] * factor
+        usual = of.under[r] * base[of.site[r], of.kind[r]]
+        expected[int(of.site[r]), int(of.task[r])] = (
+            usual * factor * slow_lasting(of, prior, skip, weight, base, r)
+        )
     return expected
+
+
+def slow_lasting(
+    of: Cells,
+    prior: Prior,
+    skip: np.ndarray,
+    weight: list[float],
+    base: dict[tuple[int, int], float],
+    row: int,
+) -> float:
+    """Factor of the task of a row at its site, by loops, from the days that a base is learned from."""
+
+    def due(q: int) -> float:
+        return float(of.under[q] * base[of.site[q], of.kind[q]])
+
+    same = [q for q in range(len(of.age)) if of.task[q] == of.task[row]]
+    past = {q: skip[q] * MEMORY ** of.age[q] for q in same if of.age[q]}
+    soft = prior.task[of.kind[row]]
+    seen = soft + sum(part * of.over[q] for q, part in past.items())
+    usual = min(max(seen / (soft + sum(part * due(q) for q, part in past.items())), FACTOR[0]), FACTOR[1])
+    mine = [q for q in same if of.site[q] == of.site[row] and weight[q] > 0]
+    if not mine:
+        return 1.0
+    total = sum(due(q) * usual for q in mine)
+    noise = sum(
+        (due(q) * usual) ** 2 * (CELL_SD**2 - PAIR_SD**2 + prior.job[of.kind[q]] / of.n[q]) for q in mine
+    )
+    settled = PAIR_SD**2 / (PAIR_SD**2 + noise / total**2)
+    log = settled * math.log(sum(of.over[q] for q in mine) / total)
+    return math.exp(min(max(log, -3 * PAIR_SD), 3 * PAIR_SD))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
