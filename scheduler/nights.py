@@ -258,6 +258,8 @@ class Nights:
         # Days whose jobs have changed since they were aggregated; not those with a few late jobs among many,
         # which the due night adds, and which move no result of the nights before.
         now = days_behind(self._store, window, self._rules)
+        if not now:
+            return set()
         rows = read_table(self._store, DAYS, [Days.of_window(window)], ["day", "n_in"]).to_pylist()
         then: Counter[date] = Counter()
         for row in rows:

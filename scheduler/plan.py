@@ -18,7 +18,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.context import Context
-from esjobs.records.jobs.aggregate import days_behind, jobs_to_add
+from esjobs.records.jobs.aggregate import days_and_late_jobs
 from esjobs.records.night import NightStep, NightWork, Schedule, aggregated_days, longest_window
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.nights import NIGHT_STEPS
@@ -177,8 +177,7 @@ class Planner:
         without = days_without_buckets(store, older)
         without.pop(late.first_day, None)
         rules = self._context.settings.section(CleaningRules)
-        behind = days_behind(store, late, rules)
-        return _DayJobs(jobs, behind, jobs_to_add(store, behind, rules), without)
+        return _DayJobs(jobs, *days_and_late_jobs(store, late, rules), without)
 
     def _jobs(self, first: date, last: date) -> dict[date, int]:
         """Return the jobs of days with buckets."""

@@ -29,9 +29,9 @@ from esjobs.issues.in_force import Judging
 from esjobs.issues.judging import eligibility, judged
 from esjobs.issues.measuring import measurements
 from esjobs.issues.rows import aligned, issue_rows, measure_rows
-from esjobs.issues.series_jobs import jobs_without_series
+from esjobs.issues.series_jobs import beside, jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
-from esjobs.records.jobs.late_jobs import DaysMade, LateJobs, adding, progress_of
+from esjobs.records.jobs.late_jobs import DaysMade, LateJobs, adding, fingerprints_by_day, progress_of
 from esjobs.records.jobs.row_spool import RowSpool
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES
@@ -76,9 +76,7 @@ def detect(
     window.require_whole_days("detect")
     fingerprints = fingerprints_of(store, judging, window)
     stored = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day", "fingerprint"])
-    made: dict[date, set[str]] = {}
-    for row in stored.to_pylist():
-        made.setdefault(row["day"], set()).add(row["fingerprint"])
+    made = fingerprints_by_day(stored.to_pylist())
     days_made = _progress(store, judging, {} if rebuild else made, fingerprints)
     stale, late = sorted(fingerprints.keys() - days_made.fresh), days_made.late
     total = _Balance()
@@ -120,15 +118,11 @@ def fingerprints_of(store: JobStore, judging: Judging, window: Window) -> dict[d
 
     def fingerprint(day: date) -> str:
         # a job without series is of its own day alone; its record may end up to a day from its series
-        beside = _beside(day)
-        jobs = [prints.get(each, "") for each in (beside if day in series else [day])]
-        return _digest(judging, jobs, [series.get(each, []) for each in beside])
+        near = beside(day)
+        jobs = [prints.get(each, "") for each in (near if day in series else [day])]
+        return _digest(judging, jobs, [series.get(each, []) for each in near])
 
     return {day: fingerprint(day) for day in {*prints, *series} if window.first_day <= day <= window.last_day}
-
-
-def _beside(day: date) -> list[date]:
-    return [day + timedelta(days=by) for by in (-1, 0, 1)]
 
 
 def _digest(judging: Judging, jobs: list[str], series: Sequence[list[list[object]]]) -> str:

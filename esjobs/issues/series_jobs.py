@@ -58,14 +58,18 @@ def stored_days(store: JobStore) -> Window:
 def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Iterator[pa.Table]:
     """Yield records of jobs that ended on a day and have no series on it or an adjacent day."""
     # a job with series on the next day is judged there
-    beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
-    with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside])
+    with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside(day)])
     for batch in select(store, names, Window.of_days(day, day)):
         jobs = pa.Table.from_batches([batch])
         has_series = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
         jobs = jobs.filter(pc.invert(has_series)).combine_chunks()
         if jobs.num_rows:
             yield jobs
+
+
+def beside(day: date) -> list[date]:
+    """Return a day with those before and after it."""
+    return [day + timedelta(days=by) for by in (-1, 0, 1)]
 
 
 def _keys_with_series(store: JobStore, day: date) -> pa.Array:

@@ -21,7 +21,7 @@ from esjobs.publish.publication import tidy
 from esjobs.records.clusters.description import Clusters
 from esjobs.records.clusters.reading import clusters_of
 from esjobs.records.jobs.aggregate import forgotten_days
-from esjobs.records.jobs.late_jobs import adding, progress_of
+from esjobs.records.jobs.late_jobs import adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.scores import MEASURES, RANKED, SCORE_NAMES, SCORES
@@ -215,10 +215,7 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
 
 def _stored_marks(store: JobStore, window: Window) -> dict[date, set[str]]:
     query = Query(("day", "fingerprint"), (Count("n"),), where=(Days.of_window(window),), over=SCORES)
-    fingerprints: dict[date, set[str]] = {}
-    for row in store.aggregate(query).table.to_pylist():
-        fingerprints.setdefault(row["day"], set()).add(row["fingerprint"])
-    return fingerprints
+    return fingerprints_by_day(store.aggregate(query).table.to_pylist())
 
 
 def _scored_day(

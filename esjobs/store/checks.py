@@ -1,6 +1,7 @@
 """Checks and errors common to all stores."""
 
 import re
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -10,7 +11,7 @@ import pyarrow as pa
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import ReadOnlyError, StoreError, UsageError
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, PointLatest
+from esjobs.store.base import PART, Change, PointLatest
 
 SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
 """Incoming rows that lost, as ``put_jobs`` names them."""
@@ -73,10 +74,11 @@ def of_days(table: Table) -> bool:
     return table.column(table.partition).type == "day"
 
 
-def require_days(table: Table) -> None:
-    """Raise :class:`UsageError` unless the partitions of a table are days: others have no parts."""
+def new_part(table: Table, day: str) -> str:
+    """Return the partition of rows added to a day; :class:`UsageError` where none is replaced by the day."""
     if not of_days(table):
         raise UsageError(f"'{table.name}' is replaced per {table.partition}; rows are added to days only")
+    return f"{day}{PART}{uuid.uuid4().hex}"
 
 
 def require_publishable(existing: KnownTables, changes: Sequence[Change]) -> None:

@@ -147,32 +147,30 @@ def expect(
     pair = cells.site * n_tasks + cells.task
     latest = np.where(now, others * 1.0, np.where(late, memory, 0.0))
     own_over, own_due = (_of_pairs(pair, latest * values)[now] for values in (cells.over, due))
+    weight = np.ones(n_tasks)
+    weight[cells.task] = prior.task[cells.kind]
+    of_task = np.clip((past_over + weight) / (past_due + weight), *FACTOR)
     task, prior_task = cells.task[now], prior.task[cells.kind[now]]
     support = all_due[task] - own_due
     factor = np.clip((all_over[task] - own_over + prior_task) / (support + prior_task), *FACTOR)
-    before = np.clip((past_over[task] + prior_task) / (past_due[task] + prior_task), *FACTOR)
     kind = cells.kind[now]
     unknown, new = (
         prior.spread[kind] ** 2 * prior_task / (by + prior_task) for by in (support, past_due[task])
     )
-    leaf, own = CELL_SD**2 + prior.job[kind] / np.maximum(cells.n[now], 1.0), np.ones(len(kind))
+    leaf, own = _cell_variance(cells, prior)[now], np.ones(len(kind))
     if not prior.counts:
-        weight = _by_task(cells, prior, n_tasks)
-        of_task = np.clip((past_over + weight) / (past_due + weight), *FACTOR)
-        own, settled = (
-            values[now] for values in _lasting(cells, due * of_task[cells.task], prior, learned > 0, pair)
-        )
+        lasting = _lasting(cells, due * of_task[cells.task], prior, learned > 0, pair)
+        own, settled = (values[now] for values in lasting)
         leaf = leaf - PAIR_SD**2 * settled
     steady = _steady(cells, due, prior, skip, n_tasks)[task]
-    value, past = (due[now] * own * each for each in (factor, before))
+    value, past = (due[now] * own * each for each in (factor, of_task[task]))
     return Expected(value, past, unknown + leaf, leaf, new, steady)
 
 
-def _by_task(cells: Cells, prior: Prior, n_tasks: int) -> Floats:
-    """Return the weight of the factor 1 of each task, by its kind."""
-    weight = np.ones(n_tasks)
-    weight[cells.task] = prior.task[cells.kind]
-    return weight
+def _cell_variance(cells: Cells, prior: Prior) -> Floats:
+    """Return the relative variance of each row: of a task at a site on a day, and of its jobs."""
+    variance: Floats = CELL_SD**2 + prior.job[cells.kind] / np.maximum(cells.n, 1.0)
+    return variance
 
 
 def _lasting(
@@ -186,7 +184,7 @@ def _lasting(
     _, code = np.unique(pair, return_inverse=True)
     size = int(code.max(initial=-1)) + 1
     over, due = (sum_by(code[rows], values[rows], size) for values in (cells.over, expected))
-    of_day = CELL_SD**2 - PAIR_SD**2 + prior.job[cells.kind[rows]] / np.maximum(cells.n[rows], 1.0)
+    of_day = _cell_variance(cells, prior)[rows] - PAIR_SD**2
     noise = divided(sum_by(code[rows], expected[rows] ** 2 * of_day, size), due**2)
     settled = np.where(due > 0, PAIR_SD**2 / (PAIR_SD**2 + noise), 0.0)
     ratio = np.log(np.where(due > 0, over, 1.0) / np.where(due > 0, due, 1.0))
@@ -210,7 +208,7 @@ def _steady(cells: Cells, due: Floats, prior: Prior, skip: Floats, n_tasks: int)
         noise = 1 / mean
         change = (over - mean) / mean
     else:
-        leaf = CELL_SD**2 + prior.job[cells.kind[past]] / np.maximum(cells.n[past], 1.0)
+        leaf = _cell_variance(cells, prior)[past]
         noise = divided(sum_by(code, due[past] ** 2 * leaf, len(key)), expected**2)
         ratio = np.log(np.maximum(over, 1e-9) / expected)
         weight = 1 / (noise + usual)

@@ -1,6 +1,5 @@
 """Sums of days as arrays: made by the store, a row per day, queue, task and outcome."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -18,7 +17,7 @@ from esjobs.core.states import FAILED, FAILED_KINDS, FINISHED
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
-from esjobs.records.jobs.late_jobs import adding, progress_of
+from esjobs.records.jobs.late_jobs import adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.records.names.sites import Sites
 from esjobs.schema.today import DAY_SUMS, WAIT_EDGES_S, WAITED
@@ -103,9 +102,7 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     made = store.aggregate(
         Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
     ).table
-    existing: dict[date, set[str]] = defaultdict(set)
-    for row in made.to_pylist():
-        existing[row["day"]].add(row["fingerprint"])
+    existing = fingerprints_by_day(made.to_pylist())
     days_made = progress_of(store, existing, prints, _digest)
     stale, late = sorted(prints.keys() - days_made.fresh), days_made.late
     changes: list[Change] = []

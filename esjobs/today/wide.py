@@ -132,13 +132,12 @@ def _finding(
     observed, due = float(part.value.sum()), float(part.expected.sum())
     variance, sd = _variance(part, due)
     base, per_failure = _base(day, metric, literals)
-    if metric == EFFICIENCY and not literals:
-        # all jobs together have days of the past to be compared with
-        z, sd = float(overall.z[-1]), float(overall.sd[-1])
+    if metric == EFFICIENCY:
         cost = base * (1 - observed / due)
-    elif metric == EFFICIENCY:
         z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
-        cost = base * (1 - observed / due)
+        if not literals:
+            # all jobs together have days of the past to be compared with
+            z, sd = float(overall.z[-1]), float(overall.sd[-1])
     else:
         size = 1.15 * variance + FAILURES_MORE
         z = float(count_z(*(np.array([each]) for each in (observed, due, size)))[0])

@@ -36,6 +36,7 @@ from esjobs.publish.publisher import Publisher
 from esjobs.publish.question import Question
 from esjobs.publish.stored import StoredRun, of_headline
 from esjobs.records.declared.values import known_sites
+from esjobs.records.jobs.late_jobs import fingerprints_by_day
 from esjobs.records.names.cpu_models import RESOLVER
 from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.solved import KnownOfTasks
@@ -122,12 +123,9 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
 def fingerprints_of_days(store: JobStore, days: Days) -> dict[date, str]:
     """Return, by day with buckets, a digest of the inputs of its factors except the run."""
     rows = read_table(store, DAYS, [days, In("kind", ("binned",))], ["day", "fingerprint"]).to_pylist()
-    prints: dict[date, set[str]] = defaultdict(set)
-    for row in rows:
-        prints[row["day"]].add(row["fingerprint"])
     return {
-        day: content_id({"jobs": "+".join(sorted(of_day)), "layout": DAILY_FACTORS.layout})
-        for day, of_day in prints.items()
+        day: content_id({"jobs": "+".join(sorted(prints)), "layout": DAILY_FACTORS.layout})
+        for day, prints in fingerprints_by_day(rows).items()
     }
 
 

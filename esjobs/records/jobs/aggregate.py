@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +22,7 @@ from esjobs.core.words import INVALID
 from esjobs.publish.publication import Outcome, read_table
 from esjobs.records.jobs import resolution
 from esjobs.records.jobs.day_spans import spans
-from esjobs.records.jobs.late_jobs import adding, progress_of
+from esjobs.records.jobs.late_jobs import adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Span
@@ -136,14 +136,9 @@ def _made(
     existing: Iterable[Mapping[str, Any]], days: Collection[date], rules: CleaningRules
 ) -> dict[date, set[str]]:
     """Return the fingerprints that the books of some days name; of days made by other rules none."""
-    found: dict[date, set[str]] = defaultdict(set)
-    others = set()
-    for row in existing:
-        if row["day"] in days:
-            found[row["day"]].add(row["fingerprint"])
-            if not _is_current(row, rules):
-                others.add(row["day"])
-    return {day: prints for day, prints in found.items() if day not in others}
+    of_days = [row for row in existing if row["day"] in days]
+    others = {row["day"] for row in of_days if not _is_current(row, rules)}
+    return {day: prints for day, prints in fingerprints_by_day(of_days).items() if day not in others}
 
 
 def _same(day: date, fingerprint: str) -> str:
@@ -219,25 +214,20 @@ def buckets_of_jobs(store: JobStore, window: Window, rules: CleaningRules) -> tu
 
 def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> dict[date, int]:
     """Return the days of a window whose buckets are missing or outdated, with the jobs stored now."""
+    return days_and_late_jobs(store, window, rules)[0]
+
+
+def days_and_late_jobs(
+    store: JobStore, window: Window, rules: CleaningRules
+) -> tuple[dict[date, int], dict[date, int]]:
+    """Return :func:`days_behind`, and the late jobs of those days to which buckets are added."""
     columns = ["day", "fingerprint", "rules", "resolver"]
     made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
     prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
     now = {day: row["fingerprint"] for day, row in prints.items()}
-    fresh = progress_of(store, _made(made, set(now), rules), now, _same).fresh
-    return {day: prints[day]["n_jobs"] for day in sorted(prints) if day not in fresh}
-
-
-def jobs_to_add(store: JobStore, days: Collection[date], rules: CleaningRules) -> dict[date, int]:
-    """Return the late jobs of those days to which buckets can be added; others are made again."""
-    if not days:
-        return {}
-    window = Window.of_days(min(days), max(days))
-    columns = ["day", "fingerprint", "rules", "resolver"]
-    existing = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
-    prints = store.day_fingerprints(window).to_pylist()
-    now = {row["day"]: row["fingerprint"] for row in prints}
-    late = progress_of(store, _made(existing, days, rules), now, _same).late
-    return {day: jobs.n_jobs for day, jobs in late.items()}
+    found = progress_of(store, _made(made, set(now), rules), now, _same)
+    behind = {day: prints[day]["n_jobs"] for day in sorted(prints) if day not in found.fresh}
+    return behind, {day: jobs.n_jobs for day, jobs in found.late.items()}
 
 
 def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:

@@ -4,7 +4,7 @@ On a large day they get rows of their own, which are published beside the others
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date
@@ -33,6 +33,14 @@ class DaysMade:
 
     fresh: set[date] = field(default_factory=set)
     late: dict[date, LateJobs] = field(default_factory=dict)
+
+
+def fingerprints_by_day(rows: Iterable[Mapping[str, Any]]) -> dict[date, set[str]]:
+    """Return the fingerprints that rows name, by their day."""
+    found: dict[date, set[str]] = defaultdict(set)
+    for row in rows:
+        found[row["day"]].add(row["fingerprint"])
+    return dict(found)
 
 
 def progress_of(

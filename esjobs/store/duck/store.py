@@ -6,7 +6,6 @@ readers to a temporary folder. No network, no extensions.
 
 import contextlib
 import os
-import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,6 @@ from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
-    PART,
     Aggregate,
     Capabilities,
     Change,
@@ -37,7 +35,7 @@ from esjobs.store.base import (
     Work,
 )
 from esjobs.store.batches import gathered
-from esjobs.store.checks import KnownTables, by_name, require_days, require_known, require_publishable, writes
+from esjobs.store.checks import KnownTables, by_name, new_part, require_known, require_publishable, writes
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck import pruning as duck_pruning
@@ -192,8 +190,7 @@ class DuckStore:
         return cast("JobStore", later)
 
     def add(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
-        require_days(table)
-        return self.replace(table, f"{partition}{PART}{uuid.uuid4().hex}", batches)
+        return self.replace(table, new_part(table, partition), batches)
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:

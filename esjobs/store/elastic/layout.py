@@ -226,8 +226,14 @@ def month_of(partition: str) -> str | None:
     >>> month_of("2026-11-19"), month_of("2026-11-19+7"), month_of("panda")
     ('2026-11', '2026-11', None)
     """
+    day = day_of(partition)
+    return None if day is None else day.isoformat()[:7]
+
+
+def day_of(partition: str) -> date | None:
+    """Return the day of a partition, or of rows added to it; None of any other."""
     try:
-        return date.fromisoformat(partition.partition(PART)[0]).isoformat()[:7]
+        return date.fromisoformat(partition.partition(PART)[0])
     except ValueError:
         return None
 

@@ -4,7 +4,6 @@ Questions that a cluster cannot answer exactly are answered from documents by th
 """
 
 import contextlib
-import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
@@ -18,7 +17,6 @@ from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
-    PART,
     Aggregate,
     Ailment,
     Capabilities,
@@ -33,7 +31,7 @@ from esjobs.store.base import (
     Undone,
     Work,
 )
-from esjobs.store.checks import LOAD_FINGERPRINTS, by_name, require_days, require_known, writes
+from esjobs.store.checks import LOAD_FINGERPRINTS, by_name, new_part, require_known, writes
 from esjobs.store.duck.compile_sql import compile_read, compile_select
 from esjobs.store.elastic.asking.aggregation import aggregate
 from esjobs.store.elastic.asking.cost import foresee
@@ -176,8 +174,7 @@ class ElasticStore:
     @writes
     def add(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         self._open()
-        require_days(table)
-        return self._results.replace(table, f"{partition}{PART}{uuid.uuid4().hex}", batches)
+        return self._results.replace(table, new_part(table, partition), batches)
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:

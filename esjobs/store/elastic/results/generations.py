@@ -18,7 +18,7 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
-from esjobs.store.base import PART, Change, Generation, Hide, PointLatest
+from esjobs.store.base import Change, Generation, Hide, PointLatest
 from esjobs.store.batches import blocks
 from esjobs.store.checks import KnownTables, require_known, require_publishable
 from esjobs.store.elastic.asking.days import days_between
@@ -30,6 +30,7 @@ from esjobs.store.elastic.layout import (
     USUAL,
     IndexSettings,
     Names,
+    day_of,
     groups,
     is_monthly,
     listed,
@@ -322,9 +323,8 @@ def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
     """True if rows of a partition may pass the filters."""
     if not is_monthly(table):
         return True
-    try:
-        day = date.fromisoformat(partition.partition(PART)[0])
-    except ValueError:
+    day = day_of(partition)
+    if day is None:
         return True
     return all(
         item.first <= day <= item.last
