@@ -70,7 +70,7 @@ _PATTERNS = (
     (re.compile(r"/reference/\d+\.\d+/"), "/reference/<version>/"),
     (re.compile(r"\bchecksum \d+"), "checksum <number>"),
     (
-        re.compile(r"[\d,]+ or more pairs of task and queue\. The fit requires about [\d.]+ GB"),
+        re.compile(r"[\d,]+ or more sums of tasks and queues\. The fit requires about [\d.]+ GB"),
         "<number> pairs",
     ),
     (re.compile(r"\b(gave up after) \d+ s\b"), r"\1 <number> s"),

@@ -36,7 +36,7 @@ _SCHEMA = pa.schema(
     ]
 )
 Row = Mapping[str, Any]
-_Rho = Mapping[tuple[str | None, str | None, str | None], float]
+_Rho = Mapping[tuple[str | None, ...], float]
 
 
 def slow_nodes(

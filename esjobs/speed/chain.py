@@ -26,7 +26,7 @@ from esjobs.records.declared.values import declared_sites, declared_values, know
 from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
-from esjobs.records.tasks.machines import read_machine_sums
+from esjobs.records.tasks.machines import machine_sums
 from esjobs.records.tasks.sums import read_sums, with_sites
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
@@ -166,11 +166,8 @@ class Chain:
         sites = known_sites(self._store, question.window)
         checked = replace(checked, sums=with_sites(checked.sums, sites))
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
-        where = bucket_filters(self._store, question.window, question.where, question.tasks)
-        machine_sums = partial(read_machine_sums, self._store, question.window, where)
-        factors, outcome = fit(
-            checked, inputs, question.window, question.run, question.fit, sites, machine_sums
-        )
+        by_model = partial(machine_sums, checked.sums.fine)
+        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites, by_model)
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
 
     def _notes_alone(self, question: SpeedQuestion) -> Iterator[str]:

@@ -221,7 +221,7 @@ def _apart(
         levels[level] = marked
     n_buckets = int(levels["queue"].n_buckets.sum()) if parts is not None else sums.n_buckets
     renamed = {int(numbers[key]): task for key, task in looked_at.items()}
-    return WindowSums(levels, n_buckets, sums.n_jobs, sums.mix, periods), renamed
+    return replace(sums, levels=levels, n_buckets=n_buckets, periods=periods), renamed
 
 
 def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:

@@ -13,8 +13,9 @@ import numpy as np
 
 import fitters
 from esjobs.core.window import Window
-from esjobs.records.tasks.machines import MachineSums, read_machine_sums
+from esjobs.records.tasks.machines import MachineSums, machine_sums
 from esjobs.records.tasks.solved import KnownOfTasks, job_variance
+from esjobs.records.tasks.sums import read_sums
 from esjobs.store.base import JobStore
 from fitters.layout.arrays import Codes, Floats
 
@@ -141,8 +142,8 @@ class Buckets:
 
 
 def read_machines(store: JobStore, window: Window, solved: KnownOfTasks) -> Machines | None:
-    """Fit the effects from the buckets of a window; None without a CPU model. One query."""
-    every = read_machine_sums(store, window)
+    """Fit the effects from the buckets of a window; None without a CPU model."""
+    every = machine_sums(read_sums(store, window).fine)
     solvable = np.array([unit not in solved.aside for unit in every.units], np.bool_)[every.unit]
     usable = solvable & (every.sums["cpu_s"] > 0) & (every.sums["events"] > 0)
     if not usable.any():

@@ -5,18 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from esjobs.core.query import Days, Filter, Present, Query, Sum
-from esjobs.core.window import Window
-from esjobs.records.tasks.sums import SUMS, FloatArray
-from esjobs.schema.jobs import BUCKETS
-from esjobs.store.base import JobStore
-
-Unit = tuple[str | None, str | None, str | None]
-"""Task id, core class and processing type: what shares a level."""
-_UNIT = ("task_id", "core_class", "processing_type")
+from esjobs.records.tasks.keys import Parts
+from esjobs.records.tasks.sums import FineSums, FloatArray, added
 
 Codes = npt.NDArray[np.int32]
 
@@ -25,10 +16,11 @@ Codes = npt.NDArray[np.int32]
 class MachineSums:
     """One row per unit, queue and CPU model with jobs, in the order of these keys.
 
-    ``units``, ``queues``, ``models``: what the codes mean; ``sums``: by ``SUMS``.
+    A unit is what shares a level: task id, core class and processing type. ``units``, ``queues``, ``models``:
+    what the codes mean; ``sums``: by ``SUMS``.
     """
 
-    units: Sequence[Unit]
+    units: Sequence[Parts]
     queues: Sequence[str]
     models: Sequence[str]
     unit: Codes
@@ -76,32 +68,20 @@ def _numbered(parts: Sequence[tuple[str | None, ...]]) -> Codes:
     return np.array([numbers.setdefault(part, len(numbers)) for part in parts], np.int32)
 
 
-def read_machine_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> MachineSums:
-    """Read the sums of the buckets that name a CPU model; one query."""
-    keys = (*_UNIT, "queue", "cpu_model")
-    metrics = tuple(Sum(name, name) for name in SUMS)
-    chosen = (Days.of_window(window), Present("cpu_model"), *where)
-    rows = store.aggregate(Query(keys, metrics, where=chosen, over=BUCKETS)).table
-    coded = {name: _coded(rows.column(name)) for name in keys}
-    # engines give groups in any order, and sums depend on it in their last digit
-    order = np.lexsort([coded[name][1] for name in reversed(keys)])
-    number = {name: codes[order] for name, (_, codes) in coded.items()}
-    parts, unit = np.unique(np.stack([number[name] for name in _UNIT]), axis=1, return_inverse=True)
-    texts = [np.array([*coded[name][0], None], object)[row] for name, row in zip(_UNIT, parts, strict=True)]
+def machine_sums(fine: FineSums) -> MachineSums:
+    """Add up the sums of a window that name a CPU model."""
+    named = (fine.queue.codes >= 0) & (fine.cpu_model.codes >= 0)
+    task, queue, model = (labels[named].used() for labels in (fine.task, fine.queue, fine.cpu_model))
+    pair = queue.codes.astype(np.int64) * len(model.names) + model.codes
+    keys, row = np.unique(task.codes.astype(np.int64) << 32 | pair, return_inverse=True)
+    queue_of, model_of = np.divmod(keys & 0xFFFFFFFF, max(len(model.names), 1))
+    units = fine.keys.listed()
     return MachineSums(
-        list(zip(*texts, strict=True)),
-        coded["queue"][0],
-        coded["cpu_model"][0],
-        np.ravel(unit).astype(np.int32),
-        number["queue"],
-        number["cpu_model"],
-        {name: np.asarray(rows.column(name).to_numpy(), np.float64)[order] for name in SUMS},
+        [units[number][:3] for number in task.names.tolist()],
+        queue.names.tolist(),
+        model.names.tolist(),
+        (keys >> 32).astype(np.int32),
+        queue_of.astype(np.int32),
+        model_of.astype(np.int32),
+        {name: added(row, values[named], len(keys)) for name, values in fine.sums.items()},
     )
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[list[str], Codes]:
-    # Sorted texts and the place of each value among them; -1 for a missing one.
-    values = pc.cast(column, pa.string()).combine_chunks()
-    texts = sorted(text for text in pc.unique(values).to_pylist() if text is not None)
-    codes = pc.index_in(values, pa.array(texts, pa.string())).fill_null(-1)
-    return texts, np.asarray(codes, np.int32)

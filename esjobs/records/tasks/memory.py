@@ -8,18 +8,20 @@ from esjobs.core.errors import TooLargeError
 
 ROW_B = 700
 """Memory of a fit per row (task key and name) at most, measured with every row in every fit."""
+FINE_ROW_B = 150
+"""Memory of the sums of a window per row by task key, queue, CPU model and period."""
 
 _CGROUP = Path("/sys/fs/cgroup")
 _GB = 1e9
 
 
-def require_room(rows: int) -> None:
+def require_room(rows: int, row_b: int = ROW_B) -> None:
     """Raise :class:`TooLargeError` when fits of so many rows need more memory than can be had."""
     free_b = free_memory_b()
-    needed_b = rows * ROW_B
+    needed_b = rows * row_b
     if free_b is not None and needed_b > free_b:
         raise TooLargeError(
-            f"the window has {rows:,} or more pairs of task and queue. The fit requires about "
+            f"the window has {rows:,} or more sums of tasks and queues. The fit requires about "
             f"{needed_b / _GB:.1f} GB; {free_b / _GB:.1f} GB are free. Shorten the window, add --where, or "
             "use a machine with more memory"
         )

@@ -9,13 +9,13 @@ from esjobs.core.query import In
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import read_table
 from esjobs.publish.stored import StoredRun
+from esjobs.records.tasks.keys import Parts
 from esjobs.records.tasks.sums import FloatArray
 from esjobs.schema.speed import FACTORS, FITS, TASK_RESULTS
 from esjobs.store.base import JobStore
 
 # Decisions about tasks that such a fit can follow; of the others single jobs would have to be read again.
 _USABLE = ("kept", "corrected")
-_Task = tuple[str | None, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class KnownOfTasks:
     """
 
     run: StoredRun
-    rho: Mapping[_Task, float]
-    aside: Mapping[_Task, str]
+    rho: Mapping[Parts, float]
+    aside: Mapping[Parts, str]
     factors: Mapping[str, Mapping[str, float]]
     sigma_int: Mapping[str, float | None]
 
@@ -37,8 +37,8 @@ class KnownOfTasks:
         mine = In("run", (run.run,))
         columns = ["task_id", "core_class", "task_type", "decision", "rho"]
         tasks = read_table(store, TASK_RESULTS, [mine], columns).to_pylist()
-        rho: dict[_Task, float] = {}
-        aside: dict[_Task, str] = {}
+        rho: dict[Parts, float] = {}
+        aside: dict[Parts, str] = {}
         for row in tasks:
             key = row["task_id"], row["core_class"], row["task_type"]
             if row["decision"] not in _USABLE:

@@ -7,7 +7,7 @@ to the bit, and so the same factors.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from math import prod
 from typing import Any
@@ -24,7 +24,7 @@ from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
 from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.keys import TaskKeys
-from esjobs.records.tasks.memory import require_room
+from esjobs.records.tasks.memory import FINE_ROW_B, require_room
 from esjobs.records.tasks.period_sums import MOST_PERIODS, PERIOD_SUMS, PeriodSums, n_periods, site_labels
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import JobStore
@@ -88,22 +88,77 @@ class TaskSums:
 class WindowSums:
     """All buckets of a window, added up for each level: queues and CPU models; :func:`with_sites` adds sites.
 
-    ``n_jobs``: binned jobs by processing type ("" for none). ``mix``: sums by ``MIX_SUMS`` per queue and CPU
-    model, None where the records name none. ``periods``: by level; empty for a single day.
+    ``n_jobs``: binned jobs by processing type ("" for none). ``fine``: what the levels were added up from.
+    ``mix``: sums by ``MIX_SUMS`` per queue and CPU model, None where the records name none. ``periods``: by
+    level; empty for a single day.
     """
 
     levels: Mapping[str, TaskSums]
     n_buckets: int
     n_jobs: Mapping[str, int]
-    mix: Mapping[tuple[str, str | None], Mapping[str, float]] = field(default_factory=dict)
-    periods: Mapping[str, PeriodSums] = field(default_factory=dict)
+    fine: "FineSums"
+    mix: Mapping[tuple[str, str | None], Mapping[str, float]]
+    periods: Mapping[str, PeriodSums]
+
+
+@dataclass(frozen=True)
+class FineSums:
+    """Sums over days per task key, queue, CPU model and period of the window, in order of first occurrence.
+
+    ``task``: labels are numbers of ``keys``. ``sums``: by ``SUMS``.
+    """
+
+    task: Labels
+    queue: Labels
+    cpu_model: Labels
+    period: Codes
+    sums: Mapping[str, FloatArray]
+    n_buckets: npt.NDArray[np.int64]
+    keys: TaskKeys
+
+    def level(self, level: str) -> TaskSums:
+        """Return the rows of a level added up; rows without its name are left out."""
+        name, inside = self._named(level)
+        task, name = self.task[inside], name[inside]
+        row, first = _groups(task.codes.astype(np.int64) << 32 | name.codes)
+        sums = {column: added(row, values[inside], len(first)) for column, values in self.sums.items()}
+        n_buckets = added(row, self.n_buckets[inside], len(first)).astype(np.int64)
+        nothing = Labels(np.empty(0, object), np.full(len(first), -1, np.int32))
+        return TaskSums(task[first].used(), name[first].used(), sums, n_buckets, nothing, self.keys, nothing)
+
+    def periods(self, level: str) -> PeriodSums:
+        """Return the rows by period under the names of a level; those without its name are left out."""
+        name, inside = self._named(level)
+        sums = {column: self.sums[column][inside] for column in PERIOD_SUMS}
+        return PeriodSums(self.task[inside].used(), name[inside].used(), self.period[inside], sums)
+
+    def mix(self) -> dict[tuple[str, str | None], dict[str, float]]:
+        """Return sums by queue and CPU model, in the order of these; None: the records name no model."""
+        _, inside = self._named("queue")
+        # a missing model, -1, comes first
+        pairs = self.queue.codes[inside].astype(np.int64) << 32 | (self.cpu_model.codes[inside] + 1)
+        pair, row = np.unique(pairs, return_inverse=True)
+        sums = {column: added(row, self.sums[column][inside], len(pair)) for column in MIX_SUMS}
+        models = [None, *self.cpu_model.names]
+        return {
+            (self.queue.names[key >> 32], models[key & 0xFFFFFFFF]): {
+                column: float(values[position]) for column, values in sums.items()
+            }
+            for position, key in enumerate(pair.tolist())
+        }
+
+    def _named(self, level: str) -> tuple[Labels, Any]:
+        # a slice copies nothing
+        name: Labels = getattr(self, level)
+        named = name.codes >= 0
+        return name, slice(None) if named.all() else named
 
 
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
     """Read the visible buckets of a window under filters on their keys, added up.
 
-    Memory: about 100 bytes per row of the result, 250 per bucket of the largest day, 25 MB at least. Raises
-    :class:`TooLargeError` as soon as there are more rows than the fits have memory for.
+    Memory: about 100 bytes per row of the result and of its fine sums, 250 per bucket of the largest day,
+    25 MB at least. Raises :class:`TooLargeError` as soon as there are more rows than fits have memory for.
     """
     inside = [Days.of_window(window), In("kind", ("binned",))]
     booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
@@ -119,10 +174,12 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
         if sum(batch.num_rows for batch in waiting) >= _ADDED_TOGETHER:
             adder.add(waiting)
             waiting = []
-            require_room(adder.rows)
+            require_room(adder.rows, FINE_ROW_B)
     adder.add(waiting)
-    require_room(adder.rows)
-    return adder.sums()
+    require_room(adder.rows, FINE_ROW_B)
+    sums = adder.sums()
+    require_room(max(len(rows) for rows in sums.levels.values()))
+    return sums
 
 
 class Adder:
@@ -135,13 +192,10 @@ class Adder:
         days = 1 if window is None else (window.end - window.start).days
         self._start = 0 if window is None else (window.start.date() - date(1970, 1, 1)).days
         self._days, self._n_periods = days, n_periods(days)
-        self._periods = {level: _Level(PERIOD_SUMS) for level in NAMED_LEVELS if self._n_periods > 1}
         self._texts = {key: _Texts() for key in _KEYS[1:]}
-        self._keys = _Numbers()
-        self._levels = {level: _Level() for level in NAMED_LEVELS}
-        self._mix = _Level(MIX_SUMS)
+        self._keys, self._pairs = _Numbers(), _Numbers()
+        self._rows = _Rows()
         self._n_jobs: Counter[int] = Counter()
-        self._n_buckets = 0
 
     def add(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Add the buckets of some days, in any order; all of a day at once."""
@@ -165,15 +219,12 @@ class Adder:
         key = self._keys.of((task << 31 | kind) << 2 | core_class)
         for column in SUMS:
             columns[column] = columns[column][order]
-        self._n_buckets += len(order)
         for number, jobs in enumerate(np.bincount(kind, columns["n_jobs"])):
             self._n_jobs[number - 1] += int(jobs)
-        for level, rows in self._levels.items():
-            rows.add(key, codes[level], columns)
-        period = (codes["day"] - self._start) * self._n_periods // self._days
-        for level, rows in self._periods.items():
-            rows.add(key, np.where(codes[level] < 0, -1, codes[level] * MOST_PERIODS + period), columns)
-        self._mix.add(codes["queue"] + 1, codes["cpu_model"] + 1, columns)
+        queue, model = (codes[column].astype(np.int64) + 1 for column in NAMED_LEVELS)
+        period = (codes["day"] - self._start) * self._n_periods // self._days if self._n_periods > 1 else 0
+        place = self._pairs.of(queue << 32 | model).astype(np.int64) * MOST_PERIODS + period
+        self._rows.add(key.astype(np.int64) << 32 | place, columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         # missing keys first
@@ -189,29 +240,44 @@ class Adder:
 
     @property
     def rows(self) -> int:
-        """Rows of the level that has most."""
-        return max(len(rows) for rows in self._levels.values())
+        """Rows by task key, queue, CPU model and period."""
+        return len(self._rows)
 
     def sums(self) -> WindowSums:
         """Return the sums."""
+        fine = self._fine()
+        kind = self._texts["processing_type"].listed
+        return WindowSums(
+            {level: fine.level(level) for level in NAMED_LEVELS},
+            int(fine.n_buckets.sum()),
+            {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
+            fine,
+            fine.mix(),
+            {level: fine.periods(level) for level in NAMED_LEVELS if self._n_periods > 1},
+        )
+
+    def _fine(self) -> FineSums:
         task, kind, core_class = (self._texts[key].listed for key in _PACKED)
         # Parts were packed as number + 1; the missing one is -1 again and so the last of each list.
         keys, number = TaskKeys.of(
             (task[(key >> 33) - 1], core_class[(key & 3) - 1], kind[(key >> 2 & 0x7FFFFFFF) - 1], None)
             for key in self._keys.keys.tolist()
         )
-        return WindowSums(
-            {
-                level: rows.sums(keys, number, self._texts[level].listed[:-1])
-                for level, rows in self._levels.items()
-            },
-            self._n_buckets,
-            {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
-            self._mix.of_pairs(self._texts["queue"].listed, self._texts["cpu_model"].listed),
-            {
-                level: rows.of_periods(number, self._texts[level].listed[:-1])
-                for level, rows in self._periods.items()
-            },
+        rows = self._rows.keys
+        place = rows & 0xFFFFFFFF
+        pair = self._pairs.keys[place // MOST_PERIODS]
+        queue, model = (
+            _labels(self._texts[level].listed[:-1], code - 1)
+            for level, code in zip(NAMED_LEVELS, (pair >> 32, pair & 0xFFFFFFFF), strict=True)
+        )
+        return FineSums(
+            Labels(np.arange(len(keys)), number[rows >> 32]),
+            queue,
+            model,
+            (place % MOST_PERIODS).astype(np.int32),
+            self._rows.sums,
+            self._rows.n_buckets,
+            keys,
         )
 
 
@@ -281,76 +347,55 @@ class _Numbers:
         return self._number[position]
 
 
-class _Level:
-    """The sums of one level; its length is that of its rows."""
+class _Rows:
+    """Sums by key, in order of first occurrence; its length is that of its rows."""
 
-    def __init__(self, columns: Sequence[str] = SUMS) -> None:
-        self._rows = _Numbers()
-        self._sums = {column: np.empty(0) for column in columns}
-        self._n_buckets = np.empty(0, np.int64)
+    def __init__(self) -> None:
+        self._numbers = _Numbers()
+        self.sums = {column: np.empty(0) for column in SUMS}
+        self.n_buckets = np.empty(0, np.int64)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._numbers)
 
-    def add(self, key: Codes, name: Codes, columns: Mapping[str, FloatArray]) -> None:
-        """Add rows in their order; those without a name are left out."""
-        named = name >= 0
-        inside = slice(None) if named.all() else named
-        row = self._rows.of(key[inside].astype(np.int64) << 32 | name[inside])
-        more = len(self._rows) - len(self._n_buckets)
-        for column, total in self._sums.items():
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """The key of each row."""
+        return self._numbers.keys
+
+    def add(self, keys: npt.NDArray[np.int64], columns: Mapping[str, FloatArray]) -> None:
+        """Add rows in their order."""
+        row = self._numbers.of(keys)
+        more = len(self) - len(self.n_buckets)
+        for column, total in self.sums.items():
             grown = np.append(total, np.zeros(more))
-            np.add.at(grown, row, columns[column][inside])
-            self._sums[column] = grown
-        self._n_buckets = np.append(self._n_buckets, np.zeros(more, np.int64))
-        self._n_buckets += np.bincount(row, minlength=len(self._rows))
+            np.add.at(grown, row, columns[column])
+            self.sums[column] = grown
+        self.n_buckets = np.append(self.n_buckets, np.zeros(more, np.int64))
+        self.n_buckets += np.bincount(row, minlength=len(self))
 
-    def of_pairs(
-        self, first: Sequence[str | None], second: Sequence[str | None]
-    ) -> dict[tuple[str, str | None], dict[str, float]]:
-        """Return sums by two texts; keys and names are numbers of the texts from 1, 0 for missing.
 
-        In the order of the texts; pairs without the first text are omitted.
-        """
-        keys = self._rows.keys
-        found = {
-            (text, second[(key & 0xFFFFFFFF) - 1]): {
-                column: float(values[position]) for column, values in self._sums.items()
-            }
-            for position, key in enumerate(keys.tolist())
-            if (text := first[(key >> 32) - 1]) is not None
-        }
-        return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")))
+def _groups(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the group of each key, in order of first occurrence, and where each group first occurs."""
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(first), np.int64)
+    number[order] = np.arange(len(first))
+    return number[group], first[order]
 
-    def sums(self, keys: TaskKeys, number: Codes, names: Sequence[str | None]) -> TaskSums:
-        """The rows; ``number`` of each key in the order in which they first came."""
-        rows = self._rows.keys
-        task = Labels(np.arange(len(keys)), number[rows >> 32]).used()
-        name = _labels(names, rows & 0xFFFFFFFF)
-        nothing = Labels(np.empty(0, object), np.full(len(rows), -1, np.int32))
-        return TaskSums(task, name, self._sums, self._n_buckets, nothing, keys, nothing)
 
-    def of_periods(self, number: Codes, names: Sequence[str | None]) -> PeriodSums:
-        """Return the rows of names that carry their period in their last digit."""
-        rows = self._rows.keys
-        task = number[rows >> 32]
-        used, codes = np.unique(task, return_inverse=True)
-        name = rows & 0xFFFFFFFF
-        return PeriodSums(
-            Labels(used.astype(np.int64), codes.astype(np.int32)),
-            _labels(names, name // MOST_PERIODS),
-            (name % MOST_PERIODS).astype(np.int32),
-            self._sums,
-        )
+def added(row: npt.NDArray[np.int64], values: npt.NDArray[Any], n_rows: int) -> FloatArray:
+    """Return the sums of values by their row, in the order of the values."""
+    return np.bincount(row, values, n_rows).astype(np.float64)
 
 
 def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:
     order = sorted(range(len(texts)), key=texts.__getitem__)  # type: ignore[arg-type]
-    position = np.empty(len(texts), np.int32)
+    position = np.full(len(texts) + 1, -1, np.int32)  # the last place is that of missing texts, -1
     position[order] = np.arange(len(texts))
     names = np.empty(len(texts), object)
     names[:] = [texts[number] for number in order]
-    return Labels(names, position[codes]).used()
+    return Labels(names, position[codes])
 
 
 def with_sites(sums: WindowSums, sites: Sites) -> WindowSums:
@@ -368,25 +413,16 @@ def _of_sites(rows: TaskSums, sites: Sites) -> TaskSums:
     if len(names) == len(rows.name.names):
         # each site has one queue, whose sums are shared
         return replace(rows, name=Labels(names, site))
-    key = rows.task.codes.astype(np.int64) << 32 | site
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
     # in the order of their first queue, so that a site of one queue has the sums of that queue
-    order = np.argsort(first)
-    number = np.empty(len(first), np.int64)
-    number[order] = np.arange(len(first))
-    row, first = number[group], first[order]
+    row, first = _groups(rows.task.codes.astype(np.int64) << 32 | site)
     # a site's jobs of a task are cut off where those of one of its queues are
     cut = np.full(len(first), -1, np.int32)
     np.maximum.at(cut, row, rows.cut.codes)
-    sums = {
-        column: np.bincount(row, values, len(first)).astype(np.float64)
-        for column, values in rows.sums.items()
-    }
     return TaskSums(
         rows.task[first],
         Labels(names, site[first]),
-        sums,
-        np.bincount(row, rows.n_buckets, len(first)).astype(np.int64),
+        {column: added(row, values, len(first)) for column, values in rows.sums.items()},
+        added(row, rows.n_buckets, len(first)).astype(np.int64),
         rows.mixed[first],
         rows.keys,
         Labels(rows.cut.names, cut),
