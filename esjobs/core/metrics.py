@@ -3,6 +3,7 @@
 A metric that is not in the catalogue keeps its own name after ``x_``, in the unit of its source.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,9 @@ from esjobs.core.errors import UsageError
 
 SCOPES = ("thread", "core", "accelerator", "socket", "node", "job")
 """Scopes of a series, the finest first."""
+
+LARGEST_SHARE = 1.1
+"""Largest value of a share: counters and clocks that are read apart make a little more than 1."""
 
 OTHER = "x_"
 """Begins the name of a metric that the catalogue does not have."""
@@ -103,6 +107,16 @@ def metric(name: str) -> TimeMetric:
             f"unknown metric '{name}'; use one of {', '.join(_BY_NAME)}, or a name that begins with {OTHER}"
         )
     return _BY_NAME[name]
+
+
+def largest_of(name: str) -> float:
+    """Return the largest value that a metric can have: of a share 1, with room for rounding.
+
+    >>> largest_of("gpu_load"), largest_of("ipc"), largest_of("x_pages")
+    (1.1, inf, inf)
+    """
+    described = _BY_NAME.get(name)
+    return LARGEST_SHARE if described is not None and described.meaning.startswith("share of") else math.inf
 
 
 def other(name: str) -> str:

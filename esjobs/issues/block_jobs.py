@@ -1,7 +1,7 @@
 """Jobs of a block of series as rules and detectors take them: records, footprints, facts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -84,9 +84,57 @@ def _part(block: Block, rows: npt.NDArray[np.int64], metrics: list[str]) -> Bloc
     )
 
 
-def block_jobs(store: JobStore, judging: Judging, day: date, names: Sequence[str], block: Block) -> BlockJobs:
-    """Return records, footprints and facts of the jobs of a block; ``names``: record fields."""
+def block_jobs(
+    store: JobStore, judging: Judging, day: date, names: Sequence[str], block: Block
+) -> Iterator[BlockJobs]:
+    """Yield records, footprints and facts of the jobs of a block; ``names``: record fields.
+
+    Samples before a job began or after it ended are of other jobs, or of none: they are left out, and jobs
+    with fewer samples stand in blocks of their own.
+    """
     records, lacking = with_records(store, block.jobs, names, day)
+    for piece, rows in while_running(block, records):
+        yield _block_jobs(judging, day, piece, records.take(pa.array(rows)), lacking)
+        lacking = 0
+
+
+def while_running(block: Block, records: pa.Table) -> Iterator[tuple[Block, npt.NDArray[np.int64]]]:
+    """Yield the series of jobs while they ran, with the rows of these in ``records``.
+
+    A job whose samples cover less than half of its time keeps them all: its clocks disagree.
+    """
+    started, ended = (
+        records.column(name).cast(pa.timestamp("us")).to_numpy().astype("datetime64[us]")
+        for name in ("start_time", "end_time")
+    )
+    n, step_s = block.n_samples, block.step_s
+    with np.errstate(invalid="ignore", divide="ignore"):
+        from_start, to_end = (
+            (moment - block.start_time.astype("datetime64[us]")) / np.timedelta64(1, "s") / step_s
+            for moment in (started, ended)
+        )
+        first, last = np.maximum(np.ceil(from_start), 0), np.minimum(np.floor(to_end) + 1, n)
+        outside = (last - first < n) & (2 * (last - first) >= to_end - from_start) & (last > first)
+    # times of jobs without a record are NaT, and compare as false
+    first = np.where(outside, first, 0).astype(np.int64)
+    length = np.where(outside, last - first, n).astype(np.int64)
+    for kept in np.unique(length).tolist():
+        rows = np.flatnonzero(length == kept)
+        yield (block if len(rows) == len(length) and kept == n else _cut(block, rows, first, kept)), rows
+
+
+def _cut(block: Block, rows: npt.NDArray[np.int64], first: npt.NDArray[np.int64], length: int) -> Block:
+    part = _part(block, rows, list(block.values))
+    at = first[rows][:, None, None] + np.arange(length)
+    shifted = (first[rows] * block.step_s[rows] * 1e6).astype("timedelta64[us]")
+    return replace(
+        part,
+        start_time=part.start_time + shifted,
+        values={name: np.take_along_axis(array, at, axis=2) for name, array in part.values.items()},
+    )
+
+
+def _block_jobs(judging: Judging, day: date, block: Block, records: pa.Table, lacking: int) -> BlockJobs:
     block = with_finest_load(block, records.column("cores").cast(pa.float64()).to_numpy())
     jobs = {
         "day": pa.array([day] * records.num_rows, pa.date32()),

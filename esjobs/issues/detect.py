@@ -21,7 +21,7 @@ from esjobs.core.query import Count, Days, Query, Sum
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.issues.block_jobs import block_jobs, day_blocks
+from esjobs.issues.block_jobs import BlockJobs, block_jobs, day_blocks
 from esjobs.issues.cost import costed
 from esjobs.issues.detectors.batch import Batch
 from esjobs.issues.facts import Facts, fields_needed
@@ -33,7 +33,6 @@ from esjobs.issues.series_jobs import beside, jobs_without_series
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.records.jobs.late_jobs import DaysMade, LateJobs, adding, fingerprints_by_day, progress_of
 from esjobs.records.jobs.row_spool import RowSpool
-from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS, ISSUE_DAYS, ISSUES, MEASURES
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Change, Hide, JobStore
@@ -158,7 +157,8 @@ def _day(
         names = fields_needed(judging.rules)
         if late is None:
             for block in day_blocks(store, judging, day):
-                _of_block(store, judging, day, names, block, spools, balance)
+                for of_block in block_jobs(store, judging, day, names, block):
+                    _of_block(judging, day, of_block, spools, balance)
         _of_records(store if late is None else late.store, judging, day, names, spools, balance)
         balance.n.update({table.name: sum(spool.rows.values()) for table, spool in spools.items()})
         changes: list[Change] = [
@@ -180,16 +180,9 @@ def _day(
 
 
 def _of_block(
-    store: JobStore,
-    judging: Judging,
-    day: date,
-    names: Sequence[str],
-    block: Block,
-    spools: dict[Table, RowSpool],
-    balance: _Balance,
+    judging: Judging, day: date, of_block: BlockJobs, spools: dict[Table, RowSpool], balance: _Balance
 ) -> None:
     """Add footprints, measures and issues of the jobs of a block."""
-    of_block = block_jobs(store, judging, day, names, block)
     block = of_block.block
     jobs, facts = of_block.jobs, of_block.facts
     for batch in of_block.footprints:

@@ -123,7 +123,8 @@ class Facts:
                 return duration
             case "cores_used":
                 described = self._field("nodes") * self._described("cores")
-                return _coalesced(self._field("cores"), self._units("cpu_load", ("core",)), described)
+                counted = np.where(self._threads, described, self._field("cores"))
+                return _coalesced(counted, self._units("cpu_load", ("core",)), described)
             case "gpus_used":
                 return _coalesced(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
             case "nodes_used":
@@ -136,6 +137,12 @@ class Facts:
             case "node_h":
                 return self.column("nodes_used") * duration / 3600
         raise KeyError(name)
+
+    @cached_property
+    def _threads(self) -> npt.NDArray[np.bool_]:
+        """Mask of jobs whose record counts hardware threads: more than their nodes have cores."""
+        described = self._field("nodes") * self._described("cores")
+        return np.asarray((self._described("smt") == 1) & (self._field("cores") > described), np.bool_)
 
     @cached_property
     def _duration(self) -> Floats:

@@ -1,7 +1,8 @@
 """Footprints: summary statistics per metric, for all jobs of a block at once.
 
 Statistics cover all samples of all units (cores, nodes, devices). Units are combined by sum or mean, as the
-metric catalogue says; units with a gap are replaced by the mean of the others.
+metric catalogue says; units with a gap, and nodes of the job without samples, are replaced by the mean of the
+others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from esjobs.core.metrics import METRICS
+from esjobs.core.metrics import METRICS, largest_of
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS
 
@@ -34,8 +35,8 @@ def footprints(block: Block, nodes: Floats) -> Iterator[tuple[npt.NDArray[np.int
         for start in range(0, len(values), step):
             piece = values[start : start + step].astype(np.float64)
             # a fault of a sensor, as detectors take it; metrics of others may fall below 0
-            least = 0.0 if metric in _METRICS else -_LARGEST
-            piece[~((piece >= least) & (piece <= _LARGEST))] = np.nan
+            least, most = 0.0 if metric in _METRICS else -_LARGEST, min(largest_of(metric), _LARGEST)
+            piece[~((piece >= least) & (piece <= most))] = np.nan
             present = np.flatnonzero(np.isfinite(piece).any(axis=(1, 2)))
             if len(present):
                 chosen = present + start
@@ -66,11 +67,17 @@ def _figures(
     described = _METRICS.get(metric)
     summed = described is not None and described.over_units == "sum"
     at_job, node_mean, node_max = _together(values, names, nodes, summed=summed)
+    per_seen = np.ones(n_jobs)
+    # not every node of a job has a GPU or a meter
+    if described is not None and described.area not in ("gpu", "energy"):
+        per_seen = _nodes_per_seen(np.asarray(valid.any(axis=2)), names, nodes)
+    if summed:
+        at_job *= per_seen[:, None]
     job_mean = _mean(at_job)
     rate = metric.endswith("_s") or (described is not None and described.unit == "W")
     # a rate that holds for a step of time, of all units together
     total_of_job = job_mean * step_s * n_samples if rate and summed else np.full(n_jobs, np.nan)
-    n_expected = np.maximum(n_units, 1) * n_samples
+    n_expected = np.maximum(n_units, 1) * n_samples * per_seen
     return {
         "mean": mean,
         "max": np.fmax.reduce(values, axis=(1, 2)),
@@ -89,6 +96,17 @@ def _figures(
         "job_max": np.fmax.reduce(at_job, axis=1),
         "series_s": np.maximum(step_s * n_samples, 0.0),
     }
+
+
+def _nodes_per_seen(present: npt.NDArray[np.bool_], names: Sequence[Sequence[str]], nodes: Floats) -> Floats:
+    """Return the nodes of each job over those with samples; 1 where all have some, or units name no node."""
+    per_seen = np.ones(len(names))
+    for row in np.flatnonzero(nodes > 1).tolist():
+        units = zip(names[row], present[row].tolist(), strict=False)
+        seen = {name.partition("/")[0] for name, has in units if has}
+        if "" not in seen:
+            per_seen[row] = max(nodes[row] / max(len(seen), 1), 1.0)
+    return per_seen
 
 
 def _quantiles(values: Floats, n: npt.NDArray[np.int64]) -> Floats:

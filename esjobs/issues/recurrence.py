@@ -1,4 +1,4 @@
-"""Users and projects with new issues after a quiet period."""
+"""Users and projects whose jobs have issues on a day."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """User or project (``what``) with issues of a day after a quiet period.
+    """User or project (``what``) with issues of a day.
 
     ``rules``: jobs per rule, most first. Wasted hours: sum over jobs of the largest of any rule, because
     findings of one job overlap. ``repeated``: issues in several jobs of one name within 30 days, most first.
@@ -47,25 +47,18 @@ class Recurrence:
     repeated: tuple[Repeated, ...] = ()
 
 
-def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iterator[Recurrence]:
-    """Yield users and projects with issues of at least a severity on a day, after ``quiet_days`` without,
-    worst first.
+def recurrences(store: JobStore, day: date, least: str) -> Iterator[Recurrence]:
+    """Yield users and projects with issues of at least a severity on a day, worst first.
 
     Later days do not change the result.
     """
     severities = SEVERITIES[SEVERITIES.index(least) :]
     of_day = [Days("day", day, day), In("severity", severities)]
-    before = (
-        Days("day", day - timedelta(days=quiet_days), day - timedelta(days=1)),
-        In("severity", severities),
-    )
     for what in ("user", "project"):
         rows = read_table(store, ISSUES, of_day, [what, *_COLUMNS]).to_pylist()
-        earlier = store.aggregate(Query((what,), (Count("n"),), where=before, over=ISSUES)).table
-        names_before = set(earlier.column(what).to_pylist())
         by_name: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
-            if row[what] is not None and row[what] not in names_before:
+            if row[what] is not None:
                 by_name.setdefault(row[what], []).append(row)
         repeated = _repeated(store, what, tuple(by_name), day, severities) if by_name else {}
         found = [

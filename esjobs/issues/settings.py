@@ -47,6 +47,6 @@ class DetectSettings(BaseModel):
     told_from: Severity = "major"
     """Notify of users and projects with issues of at least this severity."""
     quiet_days: Count = 14
-    """Re-notify after this number of days without such an issue."""
+    """Days until a further notice about a user or project that still has such issues."""
     running: RunningSettings | None = None
     """Looks at running jobs; without it none."""

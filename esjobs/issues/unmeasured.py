@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import date
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -50,15 +51,14 @@ def with_unmeasured(store: JobStore, judging: Judging, day: date, measures: pa.T
 def _measured(store: JobStore, judging: Judging, day: date, wanted: Collection[Kind]) -> pa.Table:
     names = fields_needed(judging.rules)
     rows: list[pa.RecordBatch] = []
-    for block in day_blocks(store, judging, day):
-        of_block = block_jobs(store, judging, day, names, block)
-        block = of_block.block  # noqa: PLW2901
+    stored = day_blocks(store, judging, day)
+    for of_block in chain.from_iterable(block_jobs(store, judging, day, names, block) for block in stored):
         # whether its findings count is worked out again from the rules
         eligible = np.ones(of_block.facts.n, np.bool_)
         why_not = [None] * of_block.facts.n
-        batch = Batch(block, of_block.facts.column("cores_used"))
+        batch = Batch(of_block.block, of_block.facts.column("cores_used"))
         rows += [
-            measure_rows(day, of_block.jobs, block, measurement, eligible, why_not)
+            measure_rows(day, of_block.jobs, of_block.block, measurement, eligible, why_not)
             for measurement in measurements(batch, wanted)
         ]
     return pa.Table.from_batches(rows, table_schema(MEASURES))

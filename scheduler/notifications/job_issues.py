@@ -1,4 +1,4 @@
-"""Notices about users and projects whose jobs have issues, once per recurrence."""
+"""Notices about users and projects whose jobs have issues."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,7 @@ def job_issue(
     least: str,
     repeated: Sequence[Repeated] = (),
 ) -> Notice:
-    """Return the notice about a user or project; its id follows from the name and the day of recurrence."""
-    identity = content_id({"kind": "job_issues", "what": what, "name": name, "day": day.isoformat()}, 20)
+    """Return the notice about a user or project; its id follows from the name and the day."""
     shown = ", ".join(f"{rule} ({count:,})" for rule, count in rules[:_RULES])
     more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
     hours = [
@@ -46,7 +45,13 @@ def job_issue(
     )
     text = f"{shown}{more}.{recurs}{saved} Details: {command}"
     subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
+    identity = identity_of(what, name, day)
     return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
+
+
+def identity_of(what: str, name: str, day: date) -> str:
+    """Return the id of the notice about a user or project on a day."""
+    return content_id({"kind": "job_issues", "what": what, "name": name, "day": day.isoformat()}, 20)
 
 
 def running_job(row: Mapping[str, Any]) -> Notice:

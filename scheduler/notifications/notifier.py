@@ -16,6 +16,7 @@ from esjobs.flags.answering.settings import WebSettings
 from esjobs.records.context import Context
 from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore
+from scheduler.notifications.alerts import alerts_of
 from scheduler.notifications.log import log_rows
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.preview import Previewed, preview
@@ -24,15 +25,20 @@ from scheduler.notifications.settings import NotifySettings
 from scheduler.notifications.sources import last_night
 from scheduler.notifications.step import Mailer, notify_night
 
+Alerts = Callable[[JobStore, date], Sequence[Notice]]
+
 
 class Notifier:
     """Notifications: send, preview, test, log. ``open_store``: called when a store is required; a test needs
-    none.
+    none. ``alerts``: of a night besides flags, for previews.
     """
 
-    def __init__(self, open_store: Callable[[], JobStore], mailer: Mailer) -> None:
+    def __init__(
+        self, open_store: Callable[[], JobStore], mailer: Mailer, alerts: Alerts | None = None
+    ) -> None:
         self._open_store = open_store
         self._mailer = mailer
+        self._alerts = alerts
 
     def send(
         self, night: date | None = None, *, alerts: Sequence[Notice] = (), retry: bool = False
@@ -44,7 +50,9 @@ class Notifier:
     def preview(self, night: date | None, out: str | Path) -> pa.Table:
         """Write the messages of a night (None: the newest) into a folder; one row per message."""
         store = self._open_store()
-        return _rows(preview(store, self._mailer, self._night(store, night), Path(out)), Previewed)
+        night = self._night(store, night)
+        alerts = self._alerts(store, night) if self._alerts else ()
+        return _rows(preview(store, self._mailer, night, Path(out), alerts), Previewed)
 
     def test(self, recipients: Sequence[str] = ()) -> pa.Table:
         """Send a test message to some recipients, or to all; one row each."""
@@ -75,7 +83,7 @@ def notifier(context: Context) -> Notifier:
     # read when a mail is made: keys are rotated
     links = partial(links_of, settings.section(WebSettings), settings.location)
     mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.location, links=links)
-    return Notifier(context.opener, mailer)
+    return Notifier(context.opener, mailer, lambda store, night: alerts_of(store, settings, night))
 
 
 def _rows(rows: Sequence[Any], kind: type) -> pa.Table:

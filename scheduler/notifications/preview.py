@@ -1,6 +1,6 @@
 """Messages of a night as files; nothing is sent or stored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -11,6 +11,7 @@ from esjobs.store.files.destination import writing
 from esjobs.store.files.sharing import make_folder
 from scheduler.notifications.channels.mime import cid_of
 from scheduler.notifications.history import history_of
+from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import Entry, following
 from scheduler.notifications.repetition import repeated
 from scheduler.notifications.rules import takes
@@ -37,7 +38,9 @@ class Previewed:
     note: str
 
 
-def preview(store: JobStore, mailer: Mailer, night: date, out: Path) -> list[Previewed]:
+def preview(
+    store: JobStore, mailer: Mailer, night: date, out: Path, alerts: Sequence[Notice] = ()
+) -> list[Previewed]:
     """Write each message of a night into a folder, sent before or not.
 
     A mail is written as sent (``.eml``) with its parts; other channels as JSON. A recipient without notices
@@ -45,7 +48,7 @@ def preview(store: JobStore, mailer: Mailer, night: date, out: Path) -> list[Pre
     template.
     """
     settings, today = mailer.settings, mailer.clock().date()
-    notices = notices_of(store, night, settings, today=today)
+    notices = notices_of(store, night, settings, today=today, alerts=alerts)
     history = history_of(store, notices, max(night, today))
     current = {notice.id for notice in notices}
     try:

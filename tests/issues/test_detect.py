@@ -159,7 +159,7 @@ def test_ten_thousand_cores(session: esjobs.Session, tmp_path: Path) -> None:
     put_series(session, {"wide": many})
     session.issues.detect()
     (row,) = session.tables.issues(detector="cpu-unused").rows.to_pylist()
-    assert (row["unit"], row["value"]) == ("n0/0", 1e-4)
+    assert (row["unit"], row["value"]) == ("n0/0", pytest.approx(1e-4))
 
 
 def test_rows_are_chosen_by_who_and_how_bad(detected: esjobs.Session) -> None:

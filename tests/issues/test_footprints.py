@@ -18,7 +18,9 @@ NODES = np.array([2.0, np.nan, 4.0, 2.0])
 
 def made(metric: str, seed: int) -> Block:
     rng = np.random.default_rng(seed)
-    values = rng.gamma(2.0, 3.0, (4, 3, 50)).astype(np.float32)
+    # a share is at most 1
+    scale = 3.0 if metric == "mem_bw_b_s" else 0.05
+    values = np.minimum(rng.gamma(2.0, scale, (4, 3, 50)), 1.0 if scale < 1 else np.inf).astype(np.float32)
     values[rng.random(values.shape) < 0.2] = np.nan
     values[0, 1] = np.nan
     for row, units in enumerate(UNITS):

@@ -1,4 +1,4 @@
-"""Who is told of: users and projects with issues, once until they had none for a while."""
+"""Users and projects with issues on a day, and what is said of them."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -41,19 +41,8 @@ def put_day(
     session.store.publish([session.store.replace(ISSUES, str(day), table.to_batches())])
 
 
-def told(session: esjobs.Session, day: date, least: str = "major", quiet: int = 3) -> list[tuple[str, str]]:
-    return [(one.what, one.name) for one in recurrences(session.store, day, least, quiet)]
-
-
-def test_once_per_recurrence(session: esjobs.Session) -> None:
-    bad = ("alice", "1", "cpu-idle", "major", 200.0)
-    for number in (0, 1, 2, 4, 9):
-        put_day(session, FIRST + timedelta(days=number), [bad])
-    days = {n: told(session, FIRST + timedelta(days=n)) for n in range(11)}
-    assert {n for n, names in days.items() if names} == {0, 9}
-    assert days[0] == [("user", "alice"), ("project", "a")]
-    # the same day gives the same answer whenever it is asked
-    assert told(session, FIRST) == days[0]
+def told(session: esjobs.Session, day: date, least: str = "major") -> list[tuple[str, str]]:
+    return [(one.what, one.name) for one in recurrences(session.store, day, least)]
 
 
 def test_only_from_a_severity_and_never_of_nobody(session: esjobs.Session) -> None:
@@ -72,7 +61,7 @@ def test_only_from_a_severity_and_never_of_nobody(session: esjobs.Session) -> No
     )
     assert told(session, FIRST) == [("user", "bob"), ("user", "eve"), ("project", "b"), ("project", "e")]
     assert ("user", "alice") in told(session, FIRST, "minor")
-    bob = next(iter(recurrences(session.store, FIRST, "major", 3)))
+    bob = next(iter(recurrences(session.store, FIRST, "major")))
     # of a job the largest of any rule: 150 + 100
     assert (bob.n_jobs, bob.severity, bob.idle_core_h) == (2, "critical", 250.0)
     assert bob.rules == (("cpu-idle", 2), ("cpu-unused", 1), ("memory-leak", 1))
@@ -98,9 +87,9 @@ def test_a_mail_has_one_line_for_the_runs_of_a_name(session: esjobs.Session) -> 
         bad = ("alice", str(number), "cpu-idle", "major", 200.0)
         put_day(session, FIRST + timedelta(days=number), [bad], "relax")
     put_day(session, FIRST + timedelta(days=21), [("bob", "9", "cpu-idle", "major", 200.0)], "relax")
-    assert [one.repeated for one in recurrences(session.store, FIRST, "major", 3)] == [(), ()]
+    assert [one.repeated for one in recurrences(session.store, FIRST, "major")] == [(), ()]
     last = FIRST + timedelta(days=20)
-    user, _ = recurrences(session.store, last, "major", 3)
+    user, _ = recurrences(session.store, last, "major")
     (repeated,) = user.repeated
     assert (repeated.job_name, repeated.rule, repeated.n_jobs) == ("relax", "cpu-idle", 3)
     assert (repeated.first, repeated.last) == (FIRST, last)

@@ -41,7 +41,7 @@ HEALTHY: dict[str, Any] = {
     "mem_used_b": np.full(N, 62 * GB),
 }
 ILL: dict[str, dict[str, Any]] = {
-    "gpu-idle": {"gpu_load": [BUSY, np.zeros(N)]},
+    "gpu-idle": {"gpu_load": [np.minimum(BUSY, 1.0), np.zeros(N)]},
     "collapse": {"cpu_load": [FALLEN, FALLEN]},
     "swap": {"swap_used_b": np.linspace(0, 2 * GB, N)},
     "memory-limit": {"mem_used_b": RISING},

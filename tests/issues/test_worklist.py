@@ -1,6 +1,7 @@
 """The list of work: jobs, not findings, in the order of what they lost."""
 
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from esjobs.issues.settings import DetectSettings
 from esjobs.issues.worklist import recurring
 from esjobs.render.person import person
 from tests.conftest import with_settings
-from tests.issues.made_jobs import START, made_series, put_records, put_series, record
+from tests.issues.made_jobs import START, busy, cores, made_series, put_records, put_series, record
 from tests.messages import raised
 
 
@@ -19,7 +20,8 @@ from tests.messages import raised
 def detected(session: esjobs.Session, tmp_path: Path) -> esjobs.Session:
     """Big jobs of two users: one with half of its cores idle, one that leaks, one that leaked to death."""
     made = made_series()
-    given = {"idle": made["idle"], "leak": made["leak"], "dead": made["leak"]}
+    of_nodes = [cores([load], f"n{number}") for number, load in enumerate([busy(), busy(), busy(0), busy(0)])]
+    given = {"idle": [*chain(*of_nodes)], "leak": made["leak"], "dead": made["leak"]}
     records = [
         record("idle", nodes=4),
         record("leak", user="bob", nodes=16),

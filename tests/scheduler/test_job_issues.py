@@ -1,4 +1,4 @@
-"""Nights with severe issues of jobs, and the mails to support: once, once again after a while without."""
+"""Nights with severe issues of jobs, and the mails to support: once, and again after some days."""
 
 import json
 from collections.abc import Iterator
@@ -105,6 +105,24 @@ def test_support_is_told_once_per_recurrence_and_not_again_by_a_rerun(
     stage.trigger(nights[6] + timedelta(days=1))
     assert len(told(server, "alice")) == 2
     assert len(told(server, "bob")) == 1
+
+
+def test_a_notice_is_repeated_while_it_goes_on_and_previewed(
+    stage: Stage, server: MailServer, tmp_path: Path
+) -> None:
+    nights = days(FIRST, 5)
+    after = []
+    for night in nights:
+        idle_jobs(stage, tmp_path, night, "carol")
+        stage.live(night)
+        after.append(len(told(server, "carol")))
+    assert after == [1, 1, 2, 2, 3]
+    for night, n_notices in zip(nights, (2, 0, 2, 0, 2), strict=True):
+        # a user and no project, of a night that is over
+        rows = stage.session.nights.notifications.preview(night, tmp_path / str(night)).to_pylist()
+        found = [row["notices"] for row in rows if row["recipient"] == "support"]
+        assert bool(found) == bool(n_notices)
+        assert all("carol" in (tmp_path / str(night) / "support.txt").read_text() for _ in found)
 
 
 def test_a_running_job_is_mailed_at_once_and_once(stage: Stage, server: MailServer) -> None:

@@ -54,10 +54,9 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     unit = np.argmin(ratio, axis=1)
     at = (np.arange(jobs), unit)
     value, begin = ratio[at], split[at]
-    job, job_begin, job_before, mean = value, begin, means[0][at], rates.values[:, 0]
     # of one unit the job is the unit
+    job, job_begin, job_before, mean = value, begin, means[0][at], rates.mean
     if units > 1:
-        mean = rates.mean
         _, smallest, split_at, left, _ = _smallest(mean[:, None, :], ~np.isnan(mean[:, None, :]), sides)
         job, job_begin, job_before = smallest[:, 0], split_at[:, 0], left[:, 0]
     valid = np.isfinite(job)

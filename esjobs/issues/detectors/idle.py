@@ -13,8 +13,9 @@ from esjobs.issues.detectors.samples import Device, Samples, samples
 def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu") -> Measured:
     """Share of unit time that is idle: a core below a load of 0.01, a GPU at 0.
 
-    Numbers: ``idle_s`` (step x idle samples; NaN without a step), ``idle_samples``, ``units``, ``unit_share``
-    (of the most idle unit). Evidence: that unit and its longest idle interval.
+    Numbers: ``idle_s`` (step x idle samples; NaN without a step), ``idle_samples``, ``units``, ``busy`` (mean
+    number of busy units), ``unit_share`` (of the most idle unit). Evidence: that unit and its longest idle
+    interval.
 
     ``load``: (n_jobs, n_units, n_samples), per core with hardware threads merged, or per GPU. ``step_s``:
     seconds between samples.
@@ -41,12 +42,17 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
             "idle_s": count * steps(step_s, jobs),
             "idle_samples": count,
             "units": load.n_units,
+            "busy": load.n_units * (1 - share),
             "unit_share": unit_share[at],
         },
     )
 
 
-_NUMBERS = {"idle_s": DURATION, "idle_samples": COUNT, "units": COUNT, "unit_share": SHARE}
+_NUMBERS = {
+    "idle_s": DURATION,
+    **dict.fromkeys(("idle_samples", "units", "busy"), COUNT),
+    "unit_share": SHARE,
+}
 CPU_IDLE = Detector(
     "cpu-idle",
     "part of the cores' time with a load below 0.01",

@@ -319,7 +319,7 @@ def test_shipped_maps_read_dcgm_and_the_exporters_of_jobstats(session: Session, 
     path = tmp_path / "dcgm.json"
     listed = []
     for name, value in dcgm.items():
-        later = "50" if value == blank else value
+        later = "0.5" if value == blank else value
         listed.append(({"__name__": name, **slot}, [[BEGIN, value], [BEGIN + 30, later]]))
     path.write_text(matrix(*listed))
     session.ingest("series", path, mapping="dcgm")

@@ -62,6 +62,7 @@ def second_reader(path: Path) -> list[dict[str, Any]]:
             elif cells["reqmem"] != "2147486648Mn":
                 memory = float(cells["reqmem"].removesuffix("Mn")) * 2**20 * int(cells["nnodes"])
             gpus = int(given.get("gres/gpu", 0))
+            never = cells["state"].startswith("CANCELLED") and long(cells["elapsed"]) == 0
             jobs.append(
                 {
                     "job_id": cells["jobid"],
@@ -71,7 +72,7 @@ def second_reader(path: Path) -> list[dict[str, Any]]:
                     "submit_time": moment(cells["submit"]),
                     "start_time": moment(cells["start"]),
                     "end_time": moment(cells["end"]),
-                    "wall_s": long(cells["elapsed"]),
+                    "wall_s": None if never else long(cells["elapsed"]),
                     "requested_wall_s": long(cells["timelimit"]),
                     "cores": int(cells["ncpus"]),
                     "requested_cores": int(cells["reqcpus"]),
@@ -126,7 +127,7 @@ JOB = (
     "{id}|{raw}|fritz|multinode|hpc|ann|2026-03-01T00:00:00|2026-03-01T00:10:00|2026-03-02T00:10:00|1-00:00:00|"
     "COMPLETED|0:0|2|144|{cpu}|144-00:00:00||4000Mc|2-00:00:00|cpu=144,gres/gpu:a100=2,gres/gpu:a40=1|"
 )
-STEP = "{id}||||||||||COMPLETED|0:0|2|144|{cpu}||{rss}||||{tres}"
+STEP = "{id}||||||||||COMPLETED|0:0|1|144|{cpu}||{rss}||||{tres}"
 
 
 def table(*rows: str) -> str:
@@ -333,21 +334,85 @@ def test_a_cell_of_a_step_that_cannot_be_read_costs_the_job(
 
 def test_who_never_ran_had_no_nodes(tmp_path: Path) -> None:
     (row,), _, _ = one(tmp_path, State="CANCELLED by 1", NodeList="None assigned", Elapsed="00:00:00")
-    assert (row["nodes"], row["wall_s"]) == (None, 0.0)
+    assert (row["nodes"], row["wall_s"]) == (None, None)
+    (row,), _, _ = one(tmp_path, State="FAILED", Elapsed="00:00:00")
+    assert (row["nodes"], row["wall_s"]) == (2, 0.0)
 
 
 def test_times_in_a_zone(tmp_path: Path) -> None:
+    zone = "timezone=Europe/Berlin"
     (row,), _, notes = one(
-        tmp_path, "timezone=Europe/Berlin", Start="2026-10-25T02:30:00", End="2026-10-25T03:30:00"
+        tmp_path, zone, Start="2026-10-25T02:30:00", End="2026-10-25T03:30:00", Elapsed="00:10:00"
     )
     assert row["start_time"] == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     assert row["end_time"] == datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
-    assert [note for note in notes if "ambiguous times at the end of summer time: 1;" in note]
+    assert [note for note in notes if "ambiguous times" in note]
     (row,), _, _ = one(
         tmp_path, "timezone=Europe/Berlin", Start="1772323200", End="2026-03-01T01:00:00+00:00"
     )
     assert row["start_time"] == datetime(2026, 3, 1, tzinfo=UTC)
     assert row["end_time"] == datetime(2026, 3, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "elapsed", "hours", "n_unsettled"),
+    [
+        # summer time ends at 03:00, which is 01:00 UTC: the clock shows 02:00 to 03:00 twice
+        ("02:50:00", "02:10:00", "00:20:00", (0, 50, 1, 10), 0),
+        ("01:30:00", "02:30:00", "01:00:00", (-1, 30, 0, 30), 0),
+        ("01:30:00", "02:30:00", "02:00:00", (-1, 30, 1, 30), 0),
+        ("02:30:00", "04:00:00", "01:30:00", (1, 30, 3, 0), 0),
+        ("02:30:00", "04:00:00", "02:30:00", (0, 30, 3, 0), 0),
+        ("02:10:00", "02:40:00", "00:30:00", (0, 10, 0, 40), 2),
+    ],
+)
+def test_the_elapsed_time_settles_what_the_clock_showed_twice(
+    tmp_path: Path, start: str, end: str, elapsed: str, hours: tuple[int, ...], n_unsettled: int
+) -> None:
+    (row,), rejects, notes = one(
+        tmp_path,
+        "timezone=Europe/Berlin",
+        Start=f"2026-10-25T{start}",
+        End=f"2026-10-25T{end}",
+        Elapsed=elapsed,
+    )
+    midnight = datetime(2026, 10, 25, tzinfo=UTC)
+    assert rejects == []
+    assert row["start_time"] == midnight + timedelta(hours=hours[0], minutes=hours[1])
+    assert row["end_time"] == midnight + timedelta(hours=hours[2], minutes=hours[3])
+    assert row["wall_s"] == (row["end_time"] - row["start_time"]).total_seconds()
+    assert bool(n_unsettled) == any("ambiguous times" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        # 64 tasks of 3.9 GB: what all of them used, not one
+        ({"NTasks": "64", "AveRSS": "3900M", "MaxRSS": "4G", "TRESUsageInTot": "cpu=1,mem=249600M"}, 249_600),
+        ({"NTasks": "64", "AveRSS": "3900M", "MaxRSS": "4G", "TRESUsageInTot": ""}, 249_600),
+        ({"NTasks": "1", "AveRSS": "", "MaxRSS": "4G", "TRESUsageInTot": ""}, 4096),
+        ({"NTasks": "64", "AveRSS": "", "MaxRSS": "4G", "TRESUsageInTot": ""}, None),
+        # on two nodes there are two tasks at least
+        ({"NTasks": "", "AveRSS": "", "MaxRSS": "4G", "TRESUsageInTot": ""}, None),
+    ],
+)
+def test_the_memory_of_a_job_is_that_of_all_its_tasks(
+    tmp_path: Path, cells: dict[str, str], expected: int | None
+) -> None:
+    names = ("JobID", "Partition", "Start", "End", "State", "NNodes", *cells)
+    job = {"JobID": "1", "Partition": "p", "Start": "2026-03-01T00:00:00", "End": "2026-03-01T01:00:00"}
+    job |= {"State": "COMPLETED", "NNodes": "2"}
+    batch = {"JobID": "1.batch", "NNodes": "1", "NTasks": "1", "MaxRSS": "10M", "AveRSS": "10M"}
+    rows = [job, batch, {"JobID": "1.0", "NNodes": "2", **cells}]
+    lines = ["|".join(names), *("|".join(row.get(name, "") for name in names) for row in rows)]
+    (row,), _, notes = parsed(written(tmp_path, "\n".join(lines) + "\n"))
+    assert row["max_rss_b"] == (None if expected is None else expected * 2**20)
+    assert (expected is None) == any("MaxRSS is that of one" in note for note in notes)
+
+
+def test_no_request_of_memory_is_none_of_0_bytes(tmp_path: Path) -> None:
+    (row,), _, _ = one(tmp_path, ReqMem="0")
+    assert row["requested_memory_b"] is None
 
 
 def test_what_is_set_fills_what_is_missing(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ import pyarrow.parquet
 
 from esjobs.core.errors import InputError, WindowError
 from esjobs.core.fields import Field
-from esjobs.core.metrics import SCOPES
+from esjobs.core.metrics import SCOPES, largest_of
 from esjobs.core.window import parse_time
 from esjobs.records.ingest.base import MAX_NUMBER, Parsed
 from esjobs.records.ingest.formats import job_files, likwid, line_protocol, prometheus
@@ -54,6 +54,8 @@ _ZONED = r"(Z|[-+][0-9]{2}:?[0-9]{2})$"
 _PARQUET = b"PAR1"
 _OF_FILE = frozenset({"source", "start_time", "end_time", "job_id"})
 _LAST_S = 4_102_444_800.0
+# Share of the samples of a series that a faulty sensor may spoil; more are in another unit
+_FEW_FAULTS = 0.01
 
 
 class LongSeries:
@@ -238,6 +240,16 @@ class _Samples:
             books.repair(f"decreases of the counters of {target.name}, stored as gaps", fallen)
         elif target.kind == "delta":
             values = np.concatenate(([np.nan], values[1:] / np.diff(times)))
+        above = values > largest_of(target.name)
+        if above.sum() > _FEW_FAULTS * len(values):
+            detail = (
+                f"{self.names[2][metric]} of job {self.names[1][job]} reaches {np.nanmax(values):,.6g}; a "
+                "share is at most 1: name its unit in a map (--map)"
+            )
+            books.refuse("no share", target.name, detail, where)
+            return
+        values[above] = np.nan
+        books.repair(f"values of {target.name} above 1, stored as gaps", int(above.sum()))
         if not np.isfinite(values).any():
             detail = (
                 f"{self.names[2][metric]} of job {self.names[1][job]} has no value in {end - start:,} samples"

@@ -66,6 +66,11 @@ def _take_larger(values: dict[str, Values]) -> None:
 def _derive(applications: Applications, values: dict[str, Values]) -> None:
     _take_larger(values)
     time_between(values, "wall_s", "start_time", "end_time")
+    if "state" in values and "wall_s" in values:
+        wall = values["wall_s"]
+        # cancelled while it waited: it has no wall time, and nothing to be judged by
+        never = pc.and_(pc.equal(values["state"].values, "cancelled"), pc.equal(wall.values, 0))
+        wall.values = pc.if_else(never.fill_null(False), pa.scalar(None, wall.values.type), wall.values)
     time_between(values, "queue_s", "submit_time", "start_time")
     requested, allocated = values.get("requested_gpus"), values.get("gpus")
     if requested is not None and allocated is not None:
@@ -138,7 +143,8 @@ _PARTS: Mapping[str, Callable[[str], str | None]] = {
     "alloctres/gpu": cells.gpus,
     "reqtres/cpu": lambda text: cells.resources(text).get("cpu"),
     "reqtres/gpu": cells.gpus,
-    "reqtres/mem": lambda text: cells.resource_bytes(text, "mem"),
+    # --mem=0 requests all memory of the nodes, whatever that is
+    "reqtres/mem": lambda text: None if (found := cells.resource_bytes(text, "mem")) == "0" else found,
     "tresusageintot/disk": lambda text: cells.resource_bytes(text, "fs/disk"),
     "tresusageouttot/disk": lambda text: cells.resource_bytes(text, "fs/disk"),
 }
@@ -242,11 +248,12 @@ def _parsed(
 
 def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> dict[str, list[str | None]]:
     made: dict[str, list[str | None]] = {}
+    twice: dict[str, list[bool]] = {}
     for name, texts in columns.items():
         if name in _TIMES:
             moments = {text: cells.utc(text, zone) for text in set(texts)}
             made[name] = [moments[text][0] for text in texts]
-            account.twice += sum(moments[text][1] for text in texts)
+            twice[name] = [moments[text][1] for text in texts]
         elif name == "reqmem":
             made[name] = _requested(columns, account)
         else:
@@ -254,9 +261,38 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
     for name, part in _PARTS.items():
         if (texts_of := columns.get(name.partition("/")[0])) is not None:
             made[name] = _each(texts_of, part)
+    account.twice += _settled(columns, made, twice, zone)
     for name in made.keys() & {"nnodes", "allocnodes"}:
         made[name] = _of_those_that_ran(made[name], columns.get("nodelist"))
     return made
+
+
+def _settled(
+    columns: Mapping[str, list[str]],
+    made: dict[str, list[str | None]],
+    twice: Mapping[str, list[bool]],
+    zone: tzinfo,
+) -> int:
+    """Settle times that the clock showed twice by the elapsed time; return how many it cannot settle."""
+    unsettled = sum(map(sum, twice.values()))
+    elapsed = made.get("elapsedraw") or made.get("elapsed")
+    if not unsettled or elapsed is None or not {"start", "end"} <= made.keys():
+        return unsettled
+    for row, pair in enumerate(zip(twice["start"], twice["end"], strict=True)):
+        # both: they moved together, which the elapsed time does not tell
+        if sum(pair) == 1:
+            name = "start" if pair[0] else "end"
+            later, _ = cells.utc(columns[name][row], zone, fold=1)
+            moments = {"start": made["start"][row], "end": made["end"][row]}
+            if cells.lasts({**moments, name: later}, elapsed[row]):
+                made[name][row] = later
+            unsettled -= cells.lasts({each: made[each][row] for each in moments}, elapsed[row])
+        elif all(pair):
+            later, _ = cells.utc(columns["end"][row], zone, fold=1)
+            if cells.lasts({"start": made["start"][row], "end": later}, elapsed[row]):
+                made["end"][row] = later
+                unsettled -= 2
+    return unsettled
 
 
 def _of_those_that_ran(counts: list[str | None], node_lists: list[str] | None) -> list[str | None]:
@@ -304,8 +340,14 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
             f"{file}: impossible ReqMem values ignored (such as 2147486648Mn): {account.impossible:,}; "
             "ReqTRES is used where present"
         )
+    if account.of_one_task:
+        notes.append(
+            f"{file}: jobs whose memory is unknown, because MaxRSS is that of one of several tasks: "
+            f"{account.of_one_task:,}; add TRESUsageInTot, or NTasks and AveRSS"
+        )
     if account.twice:
         notes.append(
-            f"{file}: ambiguous times at the end of summer time: {account.twice:,}; the earlier one is used"
+            f"{file}: ambiguous times at the end of summer time that the elapsed time does not settle: "
+            f"{account.twice:,}; the earlier one is used"
         )
     return tuple(notes)

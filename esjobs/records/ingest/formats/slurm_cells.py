@@ -4,6 +4,7 @@ A cell without a value is None. One that cannot be read stays as it is, so that 
 """
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 
 _NO_ENERGY = frozenset({"0", *(str(2**bits - lacking) for bits in (32, 64) for lacking in (1, 2))})
@@ -16,6 +17,7 @@ NO_LIMIT = frozenset({"UNLIMITED", "Partition_Limit", "Partition Limit", "NOT_SE
 IMPOSSIBLE_MB = 2**31
 """From so many MB on a node or core a request is a bit field that was printed as a number: 2147486648Mn."""
 
+_ROUNDED_S = 2.0  # Start, end and elapsed time are whole seconds each
 _DURATION = re.compile(r"(?:(\d{1,18})-)?(?:(\d{1,18}):)?(\d{1,18}):(\d{1,18})(?:\.(\d+))?", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)([nc]?)", re.ASCII)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -140,6 +142,9 @@ def requested_memory(text: str, nodes: int | None, cores: int | None) -> tuple[s
     if match is None:
         return text, False
     value = float(match[1]) * 1024.0 ** _POWERS[match[2] or "M"]
+    if not value:
+        # --mem=0 requests all memory of the nodes, whatever that is
+        return None, False
     if value >= IMPOSSIBLE_MB * 1024.0**2 and match[3]:
         return None, True
     times = {"n": nodes, "c": cores, "": 1}[match[3]]
@@ -207,8 +212,10 @@ def array_of(job_id: str) -> str | None:
     return array if underscore else None
 
 
-def utc(text: str, zone: tzinfo) -> tuple[str | None, bool]:
+def utc(text: str, zone: tzinfo, fold: int = 0) -> tuple[str | None, bool]:
     """Return a local time as UTC, and True if the clock showed it twice: then the first is meant.
+
+    ``fold``: 1 for the second time that the clock showed it.
 
     A time with a zone and seconds since 1970 stay as they are.
 
@@ -221,12 +228,25 @@ def utc(text: str, zone: tzinfo) -> tuple[str | None, bool]:
     if not _NAIVE.fullmatch(text):
         return text, False
     try:
-        local = datetime.fromisoformat(text).replace(tzinfo=zone)
+        local = datetime.fromisoformat(text).replace(tzinfo=zone, fold=fold)
         moment = local.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return text, False
-    twice = local.utcoffset() != local.replace(fold=1).utcoffset() and _is_real(local)
+    twice = local.utcoffset() != local.replace(fold=1 - fold).utcoffset() and _is_real(local)
     return moment.isoformat() + "Z", twice
+
+
+def lasts(moments: Mapping[str, str | None], elapsed: str | None) -> bool:
+    """True if start and end, in UTC, are as far apart as the elapsed seconds, give or take two.
+
+    >>> lasts({"start": "2026-10-25T00:50:00Z", "end": "2026-10-25T01:10:00Z"}, "1200")
+    True
+    """
+    start, end = moments["start"], moments["end"]
+    if start is None or end is None or elapsed is None or not elapsed.isdigit():
+        return False
+    apart = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    return abs(apart - float(elapsed)) <= _ROUNDED_S
 
 
 def _is_real(local: datetime) -> bool:

@@ -40,6 +40,9 @@ _SHAPES = {
     "state": re.compile(r"[A-Z_]+\+?( by \w+)?"),
 }
 
+# How a command line begins by which jobs are submitted
+_SUBMITTED = re.compile(r"(\S*/)?(sbatch|srun|salloc)\b")
+
 _ID = re.compile(r"\d+(_\S+)?(\+\d+)?(\.\S+)?", re.ASCII)
 
 # Steps that programs were launched as; ``batch``, ``extern`` and ``interactive`` are Slurm's own.
@@ -78,6 +81,7 @@ class Account:
     continued: int = 0
     impossible: int = 0
     twice: int = 0
+    of_one_task: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
 
 
@@ -182,6 +186,9 @@ def _with_bars(split: list[str], heading: Heading) -> list[str]:
     positions = [heading.at[name] for name in _FREE if name in heading.at]
     rows = {at: [*parts[:at], "|".join(parts[at : at + more]), *parts[at + more :]] for at in positions}
     possible = [at for at, row in rows.items() if all(_shaped(row, heading))]
+    line = heading.at.get("submitline")
+    submitted = [at for at in possible if line is not None and _SUBMITTED.match(rows[at][line].strip())]
+    possible = submitted or possible
     if width - 1 in possible:
         return rows[width - 1]
     return rows[possible[0]] if len(possible) == 1 else split
@@ -234,7 +241,7 @@ def joined(
             detail = f"no row of job {job} precedes its step; accepted: a job, then its steps"
             refusals.refuse(RowError(STEP_ALONE, "job_id", detail), row.number, excerpt(row.raw))
     for row in ended:
-        _take(row, steps[_job_id(row, heading)], heading)
+        _take(row, steps[_job_id(row, heading)], heading, account)
         row.program = main_program(_programs(steps[_job_id(row, heading)], heading))
     return ended
 
@@ -277,11 +284,15 @@ def _idle(row: Row, heading: Heading, refusals: Refusals) -> bool:
     return True
 
 
-def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
+def _take(job: Row, steps: Sequence[Row], heading: Heading, account: Account) -> None:
     # the largest memory of job and steps, and sums of what only steps have
     at = heading.at.get("maxrss")
     if at is not None:
-        job.cells[at] = _largest(_filled_cells((job, *steps), at)) or job.cells[at]
+        of_steps = [_memory(row, heading) for row in (job, *steps)]
+        # of a step of many tasks the memory of one says nothing of the job's
+        account.of_one_task += None in of_steps
+        found = [text for text in of_steps if text is not None and text not in cells.NOTHING]
+        job.cells[at] = "" if None in of_steps else _largest(found) or job.cells[at]
     for name in ("totalcpu", "systemcpu"):
         at = heading.at.get(name)
         if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
@@ -290,6 +301,27 @@ def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
         at = heading.at.get(name)
         if at is not None and job.cells[at].strip() in cells.NOTHING:
             job.cells[at] = _disk(steps, at) or job.cells[at]
+
+
+def _memory(row: Row, heading: Heading) -> str | None:
+    """Return the memory of all tasks of a step as ``sacct`` writes sizes; None if that of one is all."""
+    texts = {name: row.cells[at].strip() for name, at in heading.at.items() if name in _OF_TASKS}
+    largest = texts.get("maxrss", "")
+    total = cells.resources(texts.get("tresusageintot", "")).get("mem")
+    if total is not None:
+        return _largest([text for text in (total, largest) if text not in cells.NOTHING])
+    n_tasks = cells.integer(texts.get("ntasks", ""))
+    if n_tasks is None:
+        nodes = cells.integer(texts.get("nnodes", texts.get("allocnodes", ""))) or 1
+        launched = _STEP.fullmatch(_job_id(row, heading).partition(".")[2])
+        return None if nodes > 1 and launched and largest not in cells.NOTHING else largest
+    mean = cells.bytes_of(texts.get("averss", ""))
+    if n_tasks > 1 and mean is not None and mean.isdigit():
+        return str(int(mean) * n_tasks)
+    return largest if n_tasks <= 1 or largest in cells.NOTHING else None
+
+
+_OF_TASKS = ("maxrss", "averss", "ntasks", "tresusageintot", "nnodes", "allocnodes")
 
 
 def _disk(steps: Sequence[Row], at: int) -> str | None:
