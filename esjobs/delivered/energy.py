@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.errors import UsageError
-from esjobs.core.numbers import exact_percent
+from esjobs.core.numbers import amount, exact_percent
 from esjobs.core.query import In
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
@@ -233,7 +233,7 @@ def energy(
     if not groups:
         query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
     table = _table(by, groups)
-    notes = tuple(_notes(table, kind, power))
+    notes = (*_notes(table, kind, power), *_gpu_notes(store, conditions, span))
     return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
 
 
@@ -286,6 +286,12 @@ def _table(by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums]) -> pa.Tab
     names = [(name, pa.string()) for name in by]
     columns = [*names, *((name, pa.float64()) for name in _NUMBERS), ("n_jobs", pa.int64())]
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+
+
+def _gpu_notes(store: JobStore, where: Sequence[str], span: Window) -> Iterator[str]:
+    for row in rows_in(store, (), ("gpu_h",), (*where, "energy_j is missing"), span):
+        if row["gpu_h"]:
+            yield f"without the power of GPUs: {amount(row['gpu_h'])} GPU-hours of jobs without joules"
 
 
 def _notes(table: pa.Table, kind: str, power: Power) -> Iterator[str]:

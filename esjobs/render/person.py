@@ -198,19 +198,7 @@ _GROUPS = (("application", "Applications"), ("job_name", "Job names"), ("queue",
 
 def _hours(of: Person) -> Section:
     total = of.total
-    more = [
-        f"{amount(total[name])} {unit}"
-        for name, unit in (("gpu_h", "GPU-hours"), ("energy_kwh", "kWh of measured energy"))
-        if total[name]
-    ]
-    used = ", ".join([_or_unknown(total["core_h"]), *more])
-    sentences = [f"{many(total['jobs'], 'job')} used {used}."]
-    if total["efficiency"] is None:
-        sentences.append("CPU efficiency is unknown: no record has CPU time.")
-    else:
-        sentences.append(
-            f"CPU efficiency was {percent(total['efficiency'])}: {core_h(total['idle_core_h'])} were idle."
-        )
+    sentences = [f"{many(total['jobs'], 'job')} used {used_hours(total)}.", efficiency_sentence(total)]
     if total["failure_rate"] is not None:
         lost, cancelled = _or_unknown(total["lost_core_h"]), _or_unknown(total["cancelled_core_h"])
         sentences.append(
@@ -218,6 +206,23 @@ def _hours(of: Person) -> Section:
             f"{cancelled}."
         )
     return Section("Hours", "", [*sentences, *_requests(total)])
+
+
+def used_hours(total: Row) -> str:
+    """Return core-hours, GPU-hours and measured energy of jobs in words, as far as there are any."""
+    units = (("gpu_h", "GPU-hours"), ("energy_kwh", "kWh of measured energy"))
+    more = [f"{amount(total[name])} {unit}" for name, unit in units if total[name]]
+    return ", ".join([_or_unknown(total["core_h"]), *more])
+
+
+def efficiency_sentence(total: Row) -> str:
+    """Return a sentence about the CPU efficiency of jobs and their idle hours."""
+    if total["efficiency"] is None:
+        return "CPU efficiency is unknown: no record has CPU time."
+    said = f"CPU efficiency was {percent(total['efficiency'])}"
+    if total["efficiency"] > 1:
+        return f"{said}, which cannot be: check cores and CPU times of the records."
+    return f"{said}: {core_h(total['idle_core_h'])} were idle."
 
 
 def _requests(total: Row) -> Iterator[str]:

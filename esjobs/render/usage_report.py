@@ -20,7 +20,7 @@ from esjobs.issues.worklist import work_list
 from esjobs.publish.publication import finite
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
-from esjobs.render.person import ISSUE_COLUMNS
+from esjobs.render.person import ISSUE_COLUMNS, efficiency_sentence, used_hours
 from esjobs.render.profile_page import columns_of, curve
 from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
@@ -30,12 +30,13 @@ TOP = 20
 """Queues, projects and users that are listed, those of most core-hours."""
 _METRICS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h"),
-    *("cancelled_core_h", "waiting_median_s", "waiting_p95_s"),
+    *("cancelled_core_h", "waiting_median_s", "waiting_p95_s", "gpu_h", "energy_kwh"),
 )
 # Metric, heading and factor of the columns of queues, projects and users
 _COLUMNS = (
     ("jobs", "jobs", None),
     ("core_h", "core-hours", 1.0),
+    ("gpu_h", "GPU-hours", 1.0),
     ("efficiency", "CPU efficiency, %", 100.0),
     ("idle_core_h", "idle core-hours", 1.0),
     ("failure_rate", "failed jobs, %", 100.0),
@@ -86,13 +87,10 @@ def _summary(store: JobStore, window: Window, total: Row) -> list[str]:
     counts = {field: _n_names(store, window, field) for field in ("user", "project")}
     people = [many(number, field) for field, number in counts.items() if number]
     whose = f" for {' and '.join(people)}" if people else ""
-    sentences = [f"{many(total['jobs'], 'job')}{whose} used {core_h(total['core_h'] or 0.0)}."]
-    if total["efficiency"] is not None:
-        sentences.append(
-            f"CPU efficiency was {percent(total['efficiency'])}: {core_h(total['idle_core_h'])} were idle."
-        )
-    else:
-        sentences.append("CPU efficiency is unknown: no record has CPU time.")
+    sentences = [
+        f"{many(total['jobs'], 'job')}{whose} used {used_hours(total)}.",
+        efficiency_sentence(total),
+    ]
     if total["failure_rate"] is not None:
         sentences.append(
             f"{percent(total['failure_rate'])} of the jobs failed; they used {core_h(total['lost_core_h'])}. "
