@@ -32,6 +32,14 @@ def test_a_node_that_nothing_measured(session: esjobs.Session, tmp_path: Path, n
     assert found(session, tmp_path, seen, nodes=4, cores=16, cpu_s=0.95 * 16 * 14400) == set()
 
 
+def test_half_of_the_cores_of_one_node_of_four(session: esjobs.Session, tmp_path: Path) -> None:
+    seen = cores([busy(), busy(), busy(0), busy(0)])
+    assert found(session, tmp_path, seen, nodes=4, cores=16) == set()
+    assert (
+        "less than half of it was measured" in session.tables.issue_days().rows.to_pylist()[0]["not_eligible"]
+    )
+
+
 def test_a_node_that_was_measured_and_idle_still_counts(session: esjobs.Session, tmp_path: Path) -> None:
     of_nodes = [cores([load] * 4, f"n{number}") for number, load in enumerate([busy(), busy(0)])]
     assert "low-load" in found(session, tmp_path, [*chain(*of_nodes)], nodes=2, cores=8)

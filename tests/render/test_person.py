@@ -1,12 +1,13 @@
 """Pages of users and projects."""
 
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError, UsageError
-from tests.issues.made_jobs import made_series, put_records, put_series, record
+from tests.issues.made_jobs import busy, cores, put_records, put_series, record
 from tests.messages import raised
 
 HOSTILE = "<script>\x1b[31m'\",="
@@ -21,7 +22,8 @@ def judged(session: Session, tmp_path: Path) -> Session:
         record("lazy", user=HOSTILE, cores=64, cpu_s=14400.0, application="sim"),
     ]
     put_records(session, tmp_path, [*good, *wasteful])
-    put_series(session, {"idle": made_series()["idle"]})
+    half = [busy(), busy(), busy(0), busy(0)]
+    put_series(session, {"idle": [*chain(*(cores(half, f"n{node}") for node in range(40)))]})
     session.issues.detect()
     session.scores.compute()
     return session
@@ -33,12 +35,12 @@ def test_hours_issues_and_jobs_of_a_user(judged: Session) -> None:
     # only one record has CPU time: 1 of 64 cores
     assert page.total["efficiency"] == pytest.approx(1 / 64)
     assert page.saved["n_jobs"] == 2
-    # half of the cores of the one node of 40 that was measured were idle, 63 of 64 of another job, 4 h each
-    assert page.saved["lost_node_h"] == pytest.approx(0.5 * 160 + 3.9375)
+    # 1.9 of 4 cores were busy on 40 nodes, 1 of 64 on one, 4 h each
+    assert page.saved["lost_node_h"] == pytest.approx((1 - 1.9 / 4) * 160 + 3.9375)
     assert [row["job_id"] for row in page.findings] == ["idle", "lazy"]
     assert set(page.hints) == {row["detector"] for row in page.issues}
     (rank,) = [row for row in page.ranks if row["name"] == "cpu_efficiency"]
-    assert (rank["place"], rank["n_names"], rank["n_scored"]) == (2, 2, 1)
+    assert (rank["place"], rank["n_names"], rank["n_scored"]) == (2, 2, 2)
 
 
 def test_text_and_page_show_a_hostile_name_and_do_not_obey_it(judged: Session) -> None:
@@ -46,7 +48,7 @@ def test_text_and_page_show_a_hostile_name_and_do_not_obey_it(judged: Session) -
     assert "<script>" not in page.html
     assert "&lt;script&gt;" in page.html
     assert "\x1b" not in page.html + str(page)
-    assert "2 jobs had issues; without them 84 node-hours" in str(page)
+    assert "2 jobs had issues; without them 87.94 node-hours" in str(page)
 
 
 def test_a_user_without_scores_and_issues_is_told_so(session: Session, tmp_path: Path) -> None:
