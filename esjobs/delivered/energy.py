@@ -76,8 +76,19 @@ class Power:
         return Sourced(ASSUMED_W, ASSUMED_ERROR, "assumed", (model,))
 
     def pue(self, job: Row, at: datetime) -> float:
-        """Return the imported PUE of the site, 1 without one."""
+        """Return the imported PUE of the site, 1 without one.
+
+        A PUE is of a building: one that is given beside some CPU model of a site holds for all of them.
+        """
         row = self.best("pue", job, at)
+        if row is None:
+            site = (job["site"] or "").lower()
+            of_site = [
+                each
+                for each in self.rows
+                if each["pue"] is not None and each["site"] == site and each["valid_from"] <= at
+            ]
+            row = max(of_site, key=itemgetter("valid_from"), default=None)
         return 1.0 if row is None else float(row["pue"])
 
     def best(self, column: str, job: Row, at: datetime) -> Row | None:

@@ -125,7 +125,8 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     row["cause"] = _cause(mine, window)
     row["available_share"] = None if declared is None else declared.available(site, window)
     later = np.flatnonzero(cost.is_usual & (np.arange(len(inside)) > np.flatnonzero(inside)[-1]))
-    row["back_on"] = days.first + int(later[0]) * _DAY if len(later) else None
+    was_unusual = len(later) and not cost.is_usual[inside].all()
+    row["back_on"] = days.first + int(later[0]) * _DAY if was_unusual else None
     row["sentence"] = _sentence(row, _reasons(store, site, window), good)
     return Answer(pa.Table.from_pylist([row], schema=_SCHEMA), title=f"incident at {site}")
 
@@ -232,7 +233,11 @@ def _numbers(cost: Cost, hours: float | None, unknown: list[bool]) -> dict[str, 
         for end, shift in (("", 0.0), ("_low", -part.half), ("_high", part.half)):
             row[f"{name}_core_h{end}"] = finite(value + shift)
     compared = sum(row[column] or 0.0 for column in list(PARTS.values())[:4])
-    return row | {"not_compared_core_h": None if hours is None else hours - compared}
+    if hours is None:
+        return row | {"not_compared_core_h": None}
+    rest = hours - compared
+    # sums in another order differ in their last digits
+    return row | {"not_compared_core_h": 0.0 if abs(rest) <= 1e-9 * abs(hours) else rest}
 
 
 def _reasons(store: JobStore, site: str, window: Window) -> Iterator[str]:

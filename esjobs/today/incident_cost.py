@@ -79,7 +79,8 @@ def cost_of(
     excess = Estimate(float(hours[site][:, window].sum()) - total, width * spread)
     beyond = Estimate(float(failed[window].sum()) - share * total, width * share_spread)
     with np.errstate(invalid="ignore"):
-        is_usual = np.abs(own - mean) <= _BACK_SD * spread
+        # more hours than usual are worse; a day that is better than usual is no incident
+        is_usual = own - mean <= _BACK_SD * spread
     return Cost(total, excess, share * total, beyond, is_usual)
 
 

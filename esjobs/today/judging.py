@@ -168,7 +168,8 @@ class Sites:
         if metric == EFFICIENCY:
             lost = (1 - observed / np.maximum(expected, 1e-9)) * self.day.week[site] / WEEK
         else:
-            lost = (observed - expected) * self.day.core_per_failure[site]
+            per_failure = self.streams[FAILED].per_failure
+            lost = (observed - expected) * (0.0 if per_failure is None else per_failure[site])
         return float(np.nansum(lost))
 
     def _cause(self, metric: str, site: int) -> tuple[Literals, float | None]:

@@ -24,7 +24,7 @@ from esjobs.store.merge import plain
 from esjobs.today import sentences
 from esjobs.today.expected import Floats, Ints, sum_by
 from esjobs.today.states import Incident
-from esjobs.today.sums import MEASURED, outcome
+from esjobs.today.sums import MEASURED, OUTCOMES, outcome
 
 BEFORE = 2  # Days before the first one that are read; the first 24 hours say what was usual
 WITHIN = 2.7  # Fall of the log-likelihood, in units of its scatter, inside of the interval
@@ -93,11 +93,10 @@ def _ends(
     store: JobStore, window: Window, where: Sequence[Filter], category: str | None
 ) -> tuple[Floats, Floats]:
     """Return failures and ended jobs by hour."""
-    keys, ended = ("day", "hour", "state", "exit_code"), In("state", (*FINISHED, *FAILED_STATES))
+    keys, ended = ("day", "hour", *OUTCOMES), In("state", (*FINISHED, *FAILED_STATES))
     query = Query(keys, (Count("n"),), window, (*where, ended), made=_MADE[:1], books=False)
     table, at = _read(store, query)
-    pairs = zip(table.column("state").to_pylist(), table.column("exit_code").to_pylist(), strict=True)
-    names = [outcome(*pair) for pair in pairs]
+    names = list(map(outcome, *(table.column(name).to_pylist() for name in OUTCOMES)))
     bad = np.array([name == category if category else name not in FINISHED for name in names], np.bool_)
     n, size = table.column("n").to_numpy(), window.days * 24
     return sum_by(at, n * bad, size), sum_by(at, n, size)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import many
-from esjobs.core.query import Count, Days, NotIn, Query
+from esjobs.core.query import Count, Days, Query
 from esjobs.core.report import RunReport
 from esjobs.publish.publication import read_table, rows_table
 from esjobs.records.entered_notes import note_row, require_ahead
@@ -50,16 +50,15 @@ def notes_of(store: JobStore, night: date | None) -> tuple[str, ...]:
 
 
 def acknowledge(store: JobStore, site: str, *, until: date, by: str, text: str, now: datetime) -> RunReport:
-    """Enter a note that silences the incidents of a site until a night.
+    """Enter a note that silences the incidents of a site, or those everywhere, until a night.
 
     Raises :class:`NoResultError` without an open one, :class:`UsageError` for a past day or no author.
     """
     began = time.perf_counter()
-    where = [NotIn("site", (EVERYWHERE,))]
-    rows = read_table(store, INCIDENTS, where, ["site", "state", "night"]).to_pylist()
+    rows = read_table(store, INCIDENTS, (), ["site", "state", "night"]).to_pylist()
     lasting = [row for row in rows if row["state"] in LASTING]
     if not lasting:
-        raise NoResultError("no open incident of a site; list incidents: esjobs today")
+        raise NoResultError("no open incident; list incidents: esjobs today")
     (name,) = as_stored(
         "no open incident of", [site], sorted({row["site"] for row in lasting}), how="esjobs today"
     )

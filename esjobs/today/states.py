@@ -108,14 +108,18 @@ def after(
     silence: Silence | None = None,
     *,
     declared: bool = False,
+    over: bool = False,
 ) -> Incident | None:
     """Return the incident of a place after a night; None if there is none to remember.
 
     ``found``: None if the place was not judged. A place without jobs, or with few, ends nothing.
-    ``declared``: a declared outage covers at least half of the night.
+    ``declared``: a declared outage covers at least half of the night. ``over``: the work that the incident is
+    about has no more jobs, which ends it as quiet nights do.
     """
     if before is None or before.is_over:
         updated = _begun(before, found, night, settings)
+    elif found is None and over:
+        updated = _quiet(before, night, settings)
     elif found is None:
         updated = replace(before, night=night, change=None if before.state == "noticed" else "lasting")
     else:
@@ -153,17 +157,22 @@ def _continued(before: Incident, found: Finding, night: date, settings: TodaySet
     if not lasting:
         calm = not found.surprising
     if calm and not found.partial:
-        quiet = before.quiet_nights + 1
-        limit = settings.quiet_nights if lasting else settings.noticed_nights
-        if quiet < limit:
-            return replace(before, night=night, quiet_nights=quiet, change="lasting" if lasting else None)
-        state, end = ("closed", "over") if lasting else ("withdrawn", "withdrawn")
-        return replace(before, night=night, quiet_nights=quiet, state=state, change=end, until=before.seen_on)
+        return _quiet(before, night, settings)
     change = "lasting" if lasting else None
     state = before.state
     if not lasting and found.surprising and found.costly:
         state, change = "open", "opened"
     return _seen(replace(before, state=state, change=change, quiet_nights=0), found, night, found.cost)
+
+
+def _quiet(before: Incident, night: date, settings: TodaySettings) -> Incident:
+    """Return the incident after a night without it, which ends it if enough nights are."""
+    lasting, quiet = before.state in LASTING, before.quiet_nights + 1
+    limit = settings.quiet_nights if lasting else settings.noticed_nights
+    if quiet < limit:
+        return replace(before, night=night, quiet_nights=quiet, change="lasting" if lasting else None)
+    state, end = ("closed", "over") if lasting else ("withdrawn", "withdrawn")
+    return replace(before, night=night, quiet_nights=quiet, state=state, change=end, until=before.seen_on)
 
 
 def _seen(incident: Incident, found: Finding, night: date, cost: float) -> Incident:

@@ -46,7 +46,10 @@ class Sides:
 
 @dataclass(frozen=True)
 class Stream:
-    """One metric of all places. ``mean``, ``low``, ``high``: expected share; ``z``: NaN if not judged."""
+    """One metric of all places. ``mean``, ``low``, ``high``: expected share; ``z``: NaN if not judged.
+
+    ``per_failure``: of failures, the core s of one beyond the expected ones.
+    """
 
     sides: Sides
     mean: Floats
@@ -54,6 +57,7 @@ class Stream:
     high: Floats
     z: Floats
     cost: Floats
+    per_failure: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,9 @@ def failure_streams(
 
     ``category_factor``: by category and place, what wide incidents do to its share.
     """
-    total = _counts(day, FAILED, sides)
+    surprise = count_surprise(sides.observed, sides.expected, sides.variance, day.past_of(FAILED))
+    per_failure = day.core_per_failure(sides.observed, surprise.mean)
+    total = stream_of(day, sides, surprise, (sides.observed - surprise.mean) * per_failure)
     categories: dict[str, Stream] = {}
     for number, name in enumerate(day.sums.names["outcome"][1:], start=1):
         metric = f"{FAILED}: {name}"
@@ -161,16 +167,14 @@ def failure_streams(
         due = due * category_factor.get(number, np.ones(day.n_sites + 1))
         # a name that never occurred before is no proof of a fault
         due = np.maximum(due, np.maximum(NEW_FAILURES, NEW_SHARE * sides.expected))
-        categories[metric] = _counts(day, metric, replace(sides, observed=seen, expected=due))
+        mine = replace(sides, observed=seen, expected=due)
+        found = count_surprise(seen, due, sides.variance, day.past_of(metric))
+        categories[metric] = stream_of(day, mine, found, (seen - found.mean) * per_failure)
     z = [np.nan_to_num(each.z) for each in categories.values()]
     columns = np.stack(z, axis=1) if z else np.zeros((day.n_sites + 1, 0))
     both = combined(np.nan_to_num(total.z), columns)
-    return {FAILED: replace(total, z=np.where(np.isnan(total.z), np.nan, both)), **categories}
-
-
-def _counts(day: Day, metric: str, sides: Sides) -> Stream:
-    surprise = count_surprise(sides.observed, sides.expected, sides.variance, day.past_of(metric))
-    return stream_of(day, sides, surprise, (sides.observed - surprise.mean) * day.core_per_failure)
+    z_of_all = np.where(np.isnan(total.z), np.nan, both)
+    return {FAILED: replace(total, z=z_of_all, per_failure=per_failure), **categories}
 
 
 def stream_of(day: Day, sides: Sides, surprise: Surprise, cost: Floats, *, most: float = 1.0) -> Stream:

@@ -132,17 +132,15 @@ def fingerprints_of_days(days: list[dict[str, Any]]) -> dict[date, str]:
 
 def _digest(day: date, fingerprint: str) -> str:
     del day
-    return content_id({"jobs": fingerprint, "layout": DAY_SUMS.layout})
+    return content_id({"jobs": fingerprint, "layout": DAY_SUMS.layout, "outcomes": OUTCOMES})
 
 
 def _summed(store: JobStore, window: Window) -> pa.Table:
-    keys = (*_KEYS, "state", "exit_code")
+    keys = (*_KEYS, *OUTCOMES)
     where = (In("state", (*FINISHED, *FAILED)),)
     metrics = (*_METRICS, Moment((), "n_unknown_cpu", where=(_unknown_cpu(store, window),)))
     table = plain(store.aggregate(Query(keys, metrics, window, where, books=False)).table)
-    outcomes = pa.array(
-        map(outcome, *(table.column(name).to_pylist() for name in ("state", "exit_code"))), pa.string()
-    )
+    outcomes = pa.array(map(outcome, *(table.column(name).to_pylist() for name in OUTCOMES)), pa.string())
     table = table.append_column("outcome", outcomes)
     grouped = table.group_by([*_KEYS, "outcome"], use_threads=False)
     summed = grouped.aggregate([(name, "sum") for name in (*ADDED, *WAITED)])
@@ -159,14 +157,22 @@ def _unknown_cpu(store: JobStore, window: Window) -> Either:
     return Either((Missing("cpu_raw"), *listed))
 
 
+OUTCOMES = ("state", "error", "exit_code")
+"""Fields that tell outcomes apart."""
 _KIND_OF_STATE = {state: kind for kind, states in FAILED_KINDS.items() for state in states}
 
 
-def outcome(state: str, code: str | None) -> str:
-    """Return the category of an ended job."""
+def outcome(state: str, error: str | None, code: str | None) -> str:
+    """Return the category of an ended job: its state with the primary error, else with the exit code.
+
+    >>> outcome("failed", "pilot:1099", "65"), outcome("failed", None, "65"), outcome("timeout", None, "0:0")
+    ('failed, pilot:1099', 'failed, exit code 65', 'timeout')
+    """
     if state in FINISHED:
         return FINISHED[0]
     kind = _KIND_OF_STATE[state]
+    if error:
+        return f"{kind}, {error}"
     return kind if code in (None, "", "0", "0:0") else f"{kind}, exit code {code}"
 
 

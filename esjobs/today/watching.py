@@ -92,7 +92,7 @@ class Watch:
         ]
         past = self._before(night, sums.names["site"])
         judgement = judge(sums, night.toordinal(), past, self._settings, followed, so_far)
-        self._step(night, judgement, silences)
+        self._step(night, judgement, silences, is_over=so_far is None)
         rows = list(self._rows(night, judgement))
         self.remember(rows)
         return rows
@@ -114,7 +114,9 @@ class Watch:
         apart = {group: days[rows] for group, days in hidden.items() if group}
         return Remembered(observed, expected, variance, z, hidden[""][rows], apart)
 
-    def _step(self, night: date, judgement: Judgement, silences: Mapping[str, Silence]) -> None:
+    def _step(
+        self, night: date, judgement: Judgement, silences: Mapping[str, Silence], *, is_over: bool
+    ) -> None:
         found: dict[tuple[str, str], Finding] = {
             Incident.key_of(each): each for each in judgement.findings if each.is_judged
         }
@@ -122,7 +124,11 @@ class Watch:
         for place in sorted({*found, *self._incidents}):
             silence = silences.get(place[0])
             before, declared = self._incidents.get(place), self._outages.covers(place[0], night)
-            one = after(before, found.get(place), night, self._settings, silence, declared=declared)
+            # a task or kind of work that has no more jobs; a site without jobs may be broken
+            over = is_over and place[0] == EVERYWHERE
+            one = after(
+                before, found.get(place), night, self._settings, silence, declared=declared, over=over
+            )
             if one is not None:
                 updated[place] = one
         self._incidents = updated

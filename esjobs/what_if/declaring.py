@@ -154,17 +154,20 @@ def _each_site(
     store: JobStore, window: Window, sites: Sites, scores: Mapping[str, Any], run: StoredRun
 ) -> Answer:
     where = [written("state", "=", FINISHED)]
-    jobs = query_jobs(store, ["queue"], ["core_h"], where=where, window=window).to_pylist()
-    every = query_jobs(store, ["queue"], ["core_h", "lost_core_h", "idle_core_h"], window=window).to_pylist()
+    jobs = query_jobs(store, ["queue"], ["core_h", "idle_core_h"], where=where, window=window).to_pylist()
+    every = query_jobs(store, ["queue"], ["core_h", "lost_core_h"], window=window).to_pylist()
     mine: dict[tuple[str, str | None], list[dict[str, Any]]] = defaultdict(list)
-    for row in jobs:
-        mine[sites.of(row["queue"]).name, _benchmark(scores.get(row["queue"]))].append(row)
     used: dict[str, float] = defaultdict(float)
     wasted: dict[str, float] = defaultdict(float)
+    for row in jobs:
+        site = sites.of(row["queue"]).name
+        mine[site, _benchmark(scores.get(row["queue"]))].append(row)
+        wasted[site] += row["idle_core_h"] or 0.0
     for row in every:
         site = sites.of(row["queue"]).name
         used[site] += row["core_h"] or 0.0
-        wasted[site] += (row["lost_core_h"] or 0.0) + (row["idle_core_h"] or 0.0)
+        # all hours of a failed job are lost, idle or not
+        wasted[site] += row["lost_core_h"] or 0.0
     total = sum(row["core_h"] or 0.0 for row in jobs)
     rows: list[dict[str, Any]] = [
         {"site": site, "benchmark": benchmark, **_lost(listed, scores, window, total)}

@@ -80,6 +80,12 @@ def _of_benchmark(row: Mapping[str, Any]) -> str:
         text += f", {count(row['declared_h'])} {_unit(row)} by declared scores"
     if row["measured_h"] is not None:
         text += f", {count(row['measured_h'])} ± {count(row['measured_h_err'])} by measured ones"
+        if row["no_measured_core_h"]:
+            text += f" (without {core_h(row['no_measured_core_h'])} of queues that have none)"
+    if row["gain_h"] is not None:
+        gain, error = (count(abs(row[name])) for name in ("gain_h", "gain_h_err"))
+        way = "more" if row["gain_h"] > 0 else "less"
+        text += f". Where both are known, declared scores give {gain} ± {error} {_unit(row)} {way}"
     return f"{text}."
 
 

@@ -16,6 +16,7 @@ from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import Table
 from esjobs.records.ingest.base import (
     FIRST_YEAR,
+    LARGEST,
     LAST_YEAR,
     MAX_COUNT,
     MAX_INTEGER,
@@ -75,9 +76,9 @@ def _offences(
 def _in_column(values: pa.Array, column: Field, *, of_jobs: bool) -> Iterable[tuple[str, str, Mask]]:
     match column.type:
         case "map":
-            return chain(_numbers(values, column), _names(values))
+            return chain(_numbers(values, column, of_jobs=of_jobs), _names(values))
         case "number" | "integer" | "list":
-            return _numbers(values, column)
+            return _numbers(values, column, of_jobs=of_jobs)
         case "keyword" | "text":
             return _texts(values, RESERVED.get(column.name, ()) if of_jobs else ())
         case "time" if of_jobs:
@@ -85,11 +86,12 @@ def _in_column(values: pa.Array, column: Field, *, of_jobs: bool) -> Iterable[tu
     return ()
 
 
-def _numbers(values: pa.Array, column: Field) -> Iterator[tuple[str, str, Mask]]:
+def _numbers(values: pa.Array, column: Field, *, of_jobs: bool) -> Iterator[tuple[str, str, Mask]]:
     n_rows = len(values)
     values, rows = _flat(values, column)
     integral = column.type == "integer"
-    limit = MAX_INTEGER if integral else MAX_COUNT if column.type == "map" else MAX_NUMBER
+    usual = MAX_INTEGER if integral else MAX_COUNT if column.type == "map" else MAX_NUMBER
+    limit = LARGEST.get(column.name, usual) if of_jobs else usual
     least, most = (pc.min_max(values).as_py()[end] for end in ("min", "max"))
     # min_max skips NaN, so it is looked for apart
     finite = integral or pc.all(pc.is_finite(values), min_count=0).as_py() is not False

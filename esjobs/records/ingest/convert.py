@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import arrow_type
-from esjobs.records.ingest.base import FALSE, FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, RESERVED, TRUE
+from esjobs.records.ingest.base import (
+    FALSE,
+    FIRST_YEAR,
+    LARGEST,
+    LAST_YEAR,
+    MAX_INTEGER,
+    MAX_NUMBER,
+    RESERVED,
+    TRUE,
+)
 from esjobs.records.ingest.reading.layout import Codes, Column, Layout, Values
 
 REASONS = (
@@ -247,20 +256,22 @@ def _boolean(cells: pa.Array, layout: Layout) -> Values:
 
 def _number(cells: pa.Array, column: Column, layout: Layout) -> Values:
     values, problems = as_double(cells, layout)
-    values, problems = _bounded(values, problems, column, MAX_NUMBER / column.scale)
+    largest = LARGEST.get(column.target, MAX_NUMBER)
+    values, problems = _bounded(values, problems, column, largest / column.scale)
     if column.scale != 1.0:
         values = pc.multiply(values, column.scale)
     return Values(values, problems)
 
 
 def _integer(cells: pa.Array, column: Column, layout: Layout) -> Values:
+    high = LARGEST.get(column.target, MAX_INTEGER)
     if pa.types.is_integer(cells.type):
         view = _view(cells)
-        low, high = 0 if column.bounded else -MAX_INTEGER, MAX_INTEGER
+        low = 0 if column.bounded else -high
         if not len(view) or (view.min() >= low and view.max() <= high):
             return Values(cells.cast(pa.int64()))
     values, problems = as_double(cells, layout)
-    values, problems = _bounded(values, problems, column, float(MAX_INTEGER))
+    values, problems = _bounded(values, problems, column, float(high))
     view = _view(values)
     fraction = view != np.floor(view)
     if fraction.any():

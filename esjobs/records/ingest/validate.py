@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.records.ingest.base import FIRST_YEAR, LAST_YEAR, MAX_COUNT, MAX_NUMBER, Parsed, RowError
+from esjobs.records.ingest.base import FIRST_YEAR, LARGEST, LAST_YEAR, MAX_COUNT, MAX_NUMBER, Parsed, RowError
 from esjobs.records.ingest.convert import (
     INFINITE,
     NOT_NUMBER,
@@ -271,8 +271,10 @@ def _accepted(binding: Binding, spec: Field, code: int) -> str:
         f"{LAST_YEAR}",
         "boolean": "true or false",
         "map": f"numbers from 0 to {MAX_COUNT:g} with different names",
-        "number": f"a finite number from 0 to {MAX_NUMBER:g}{unit}",
+        "number": f"a finite number from 0 to {LARGEST.get(spec.name, MAX_NUMBER):g}{unit}",
     }
+    if integral and spec.name in LARGEST:
+        return f"a whole number from 0 to {LARGEST[spec.name]:,.0f}"
     other = "a whole number from 0, below 2^53" if integral else "text, or a whole number below 2^53"
     return accepted.get(spec.type, other)
 

@@ -14,7 +14,7 @@ from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.records.export.jobs import ExportFormat, write_jobs
-from esjobs.records.ingest.base import MAX_INTEGER, RESERVED, parse_fill
+from esjobs.records.ingest.base import LARGEST, MAX_INTEGER, RESERVED, parse_fill
 from esjobs.records.ingest.formats.sources import source
 from tests.messages import raised
 
@@ -30,9 +30,10 @@ TIME = st.datetimes(datetime(1990, 1, 1), datetime(2100, 12, 31), timezones=st.j
 def value_of(known: Field) -> st.SearchStrategy[object]:
     match known.type:
         case "integer":
-            values: st.SearchStrategy[object] = st.integers(0, MAX_INTEGER)
+            most = int(LARGEST.get(known.name, MAX_INTEGER))
+            values: st.SearchStrategy[object] = st.integers(0, most)
         case "number":
-            values = st.floats(0, 1e18)
+            values = st.floats(0, LARGEST.get(known.name, 1e18))
         case "time":
             values = TIME
         case "boolean":

@@ -182,13 +182,20 @@ def test_a_beginning_that_no_calendar_has_costs_the_jobs(
     assert (jobs(session), refused(session)) == ([], {"bad time": 1})
 
 
-@pytest.mark.parametrize("cells", [{"submit": "1e14"}, {"submit": "1e18"}, {"run": "1e17"}])
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({"submit": "1e14"}, "bad time"),
+        ({"submit": "1e18"}, "bad time"),
+        ({"run": "1e17"}, "missing end_time"),
+    ],
+)
 def test_times_that_no_calendar_has_cost_their_job(
-    session: Session, tmp_path: Path, cells: dict[str, object]
+    session: Session, tmp_path: Path, cells: dict[str, object], reason: str
 ) -> None:
     (tmp_path / "log.swf").write_text(f"{HEADER}{line(**cells)}\n{line()}\n")
     read(session, "swf", tmp_path / "log.swf")
-    assert (len(jobs(session)), refused(session)) == (1, {"bad time": 1})
+    assert (len(jobs(session)), refused(session)) == (1, {reason: 1})
 
 
 def test_a_header_alone_is_no_rows(tmp_path: Path) -> None:
