@@ -3,6 +3,7 @@
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -175,6 +176,8 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
     if health.last_end is not None:
         stopped = FAILED if health.stopped else "ok"
         todo = "no job has ended recently; check the delivery of job records" if health.stopped else ""
+        if health.last_end > session._context.clock() + timedelta(days=1):
+            stopped, todo = FAILED, "jobs end in the future; undo their load: esjobs ingest --undo LOAD"
         yield "newest job", stopped, format_time(health.last_end), todo
 
 

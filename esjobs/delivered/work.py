@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -146,7 +147,7 @@ def delivered(
         query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
     compared = tuple(with_pledges(groups, question)) if question.compares else ()
     table = table_of(by, groups, measured)
-    notes = (*_notes(table, run), *compared)
+    notes = (*_notes(table, run), *_parts_of_months(question), *compared)
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
 
 
@@ -298,6 +299,15 @@ def with_pledges(groups: Groups, question: Question) -> Iterator[str]:
     yield from pledge_notes(pledges, mixed, without, restricted=bool(question.where))
     if pledges.of and question.availability is None:
         yield "no downtimes imported, so available_share is empty; import them: esjobs ingest downtimes"
+
+
+def _parts_of_months(question: Question) -> Iterator[str]:
+    window = question.window
+    if "month" in question.by:
+        for moment in (window.start, window.end - timedelta(days=1)):
+            month = Window.parse(f"{moment:%Y-%m}")
+            if month.start < window.start or month.end > window.end:
+                yield f"{moment:%Y-%m} is counted in part, pledges too: the window is {window}"
 
 
 def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:

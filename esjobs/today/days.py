@@ -27,7 +27,6 @@ from esjobs.today.sums import DAYS_BACK, Sums
 Bools = npt.NDArray[np.bool_]
 SUSPECT = 4.0  # Surprise of a site whose day says nothing about tasks, and is not learned from
 PARTIAL = 0.5  # Of the usual jobs; a day with fewer is partial
-_SOFT_FAILURES = 10.0  # Failed jobs by which the mean of a site is drawn to that of all
 LEAST_DAYS = 7  # Days with jobs before the first that is judged
 WEEK = 7
 
@@ -106,7 +105,6 @@ class Day:
         if so_far is not None:
             self.partial[:] = True
         self.learned = self._learned()
-        self._failed_core, self._usual_core_per_failure = self._core_of_failures()
 
     def past_of(self, metric: str) -> Past:
         """Return the earlier days of a metric by site, then everywhere."""
@@ -204,22 +202,3 @@ class Day:
                     mine &= codes == self.code(dimension, names[dimension])
             keep[mine] = 0.0
         return keep
-
-    def core_per_failure(self, observed: Floats, expected: Floats) -> Floats:
-        """Return the core s of a failure beyond the expected ones, by site and of all.
-
-        What the failed jobs of the day used, without what as many failures as expected usually use: jobs that
-        fail within minutes cost little beside others that fail after hours.
-        """
-        usual, more = self._usual_core_per_failure, observed - expected
-        beyond = np.maximum(self._failed_core - np.maximum(expected, 0.0) * usual, 0.0)
-        return np.divide(beyond, more, out=usual.copy(), where=more >= 1.0)
-
-    def _core_of_failures(self) -> tuple[Floats, Floats]:
-        """Return the core s of the failed jobs of the day, and of one failed job of the days before."""
-        failed, values = ~self.sums.finished, (self.sums.core_s, self.sums.n_jobs)
-        today, jobs = (self.by_site(failed & self.now, each) for each in values)
-        learned = self.learned[self.sums.codes["site"], self.age] * failed * ~self.now
-        core, number = (self.by_site(learned > 0, each * learned) for each in values)
-        mean = float(core[-1] / number[-1]) if number[-1] else float(today[-1] / max(jobs[-1], 1.0))
-        return today, (core + _SOFT_FAILURES * mean) / (number + _SOFT_FAILURES)

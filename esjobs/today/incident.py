@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.conditions import written
-from esjobs.core.errors import NoJobsError, NoResultError
+from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import core_h, count, day_range, duration, many, percent
 from esjobs.core.query import In, Moment, Query, Range, Sum
 from esjobs.core.states import FINISHED, UNFINISHED
@@ -22,7 +22,7 @@ from esjobs.records.declared.downtimes import Outages, outages
 from esjobs.records.declared.values import known_sites
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
-from esjobs.schema.today import INCIDENT_NIGHTS, LASTING
+from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, LASTING
 from esjobs.store.base import JobStore
 from esjobs.today.incident_cost import LEAST_DAYS, Bools, Cost, Floats, cost_of
 
@@ -102,6 +102,11 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     in the window, :class:`NoResultError` without an incident or a baseline, :class:`UsageError` for an
     unknown site.
     """
+    if name == EVERYWHERE:
+        raise UsageError(
+            "an incident everywhere has no site whose other days would tell its cost; esjobs today has an "
+            "estimate"
+        )
     incidents = _incidents(store)
     if window is None:
         window = _newest(incidents, name)

@@ -21,7 +21,7 @@ from esjobs.today.streams import (
     surprise_everywhere,
 )
 from esjobs.today.sums import Sums
-from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, wide_parts
+from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, of_tasks, wide_parts
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def judge(
     failed_sides = replace(failed.sides, expected=failed.sides.expected * of_failed)
     streams = {
         EFFICIENCY: efficiency_stream(day, cpu_sides),
-        **failure_streams(day, failed, failed_sides, categories),
+        **failure_streams(day, failed, failed_sides, categories, of_tasks(day, wide)),
     }
     variances = {EFFICIENCY: day.nights_variance(cpu.cells, EFFICIENCY)}
     variances[FAILED] = day.nights_variance(failed.cells, FAILED)

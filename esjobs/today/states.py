@@ -153,7 +153,9 @@ def _begun(
 def _continued(before: Incident, found: Finding, night: date, settings: TodaySettings) -> Incident:
     lasting = before.state in LASTING
     mean = before.total_core_h / max(before.nights, 1)
-    calm = found.z < CALM and found.cost / HOUR <= CALM_COST * mean
+    # of a small incident the cost of a usual night may be as much
+    little = max(CALM_COST * mean * HOUR, settings.night_cost * found.week)
+    calm = found.z < CALM and found.cost <= little
     if not lasting:
         calm = not found.surprising
     if calm and not found.partial:

@@ -48,7 +48,7 @@ class Sides:
 class Stream:
     """One metric of all places. ``mean``, ``low``, ``high``: expected share; ``z``: NaN if not judged.
 
-    ``per_failure``: of failures, the core s of one beyond the expected ones.
+    ``per_failure``: of failures, the core s of one beyond the expected ones, by what their categories use.
     """
 
     sides: Sides
@@ -149,32 +149,41 @@ def efficiency_stream(day: Day, sides: Sides) -> Stream:
 
 
 def failure_streams(
-    day: Day, of: Expectations, sides: Sides, category_factor: Mapping[int, Floats]
+    day: Day, of: Expectations, sides: Sides, category_factor: Mapping[int, Floats], explained: Bools
 ) -> dict[str, Stream]:
     """Return the streams of failures and of their categories.
 
-    ``category_factor``: by category and place, what wide incidents do to its share.
+    ``category_factor``: by category and place, what wide incidents do to its share; ``explained``: rows of
+    tasks that fail everywhere, in whatever category.
     """
-    surprise = count_surprise(sides.observed, sides.expected, sides.variance, day.past_of(FAILED))
-    per_failure = day.core_per_failure(sides.observed, surprise.mean)
-    total = stream_of(day, sides, surprise, (sides.observed - surprise.mean) * per_failure)
-    categories: dict[str, Stream] = {}
+    mine: dict[str, Sides] = {}
+    more, lost = np.zeros((2, day.n_sites + 1))
     for number, name in enumerate(day.sums.names["outcome"][1:], start=1):
-        metric = f"{FAILED}: {name}"
         rows = (day.sums.codes["outcome"] == number) & day.now
-        seen = day.by_site(rows, day.sums.n_jobs)
+        seen, core = (day.by_site(rows, values) for values in (day.sums.n_jobs, day.sums.core_s))
         due = of.sides.expected * _category_share(day, number, of)
         due = due * category_factor.get(number, np.ones(day.n_sites + 1))
+        beyond = np.maximum(seen - due, 0.0)
+        more += beyond
+        lost += beyond * core / np.maximum(seen, 1.0)
         # a name that never occurred before is no proof of a fault
         due = np.maximum(due, np.maximum(NEW_FAILURES, NEW_SHARE * sides.expected))
-        mine = replace(sides, observed=seen, expected=due)
-        found = count_surprise(seen, due, sides.variance, day.past_of(metric))
-        categories[metric] = stream_of(day, mine, found, (seen - found.mean) * per_failure)
+        due = due + np.append(day.by_site(rows & explained, day.sums.n_jobs)[:-1], 0.0)
+        mine[f"{FAILED}: {name}"] = replace(sides, observed=seen, expected=due)
+    # jobs that fail within minutes cost little beside others that fail after hours
+    per_failure = lost / np.maximum(more, 1e-9)
+    total = _counts(day, FAILED, sides, per_failure)
+    categories = {metric: _counts(day, metric, each, per_failure) for metric, each in mine.items()}
     z = [np.nan_to_num(each.z) for each in categories.values()]
     columns = np.stack(z, axis=1) if z else np.zeros((day.n_sites + 1, 0))
     both = combined(np.nan_to_num(total.z), columns)
     z_of_all = np.where(np.isnan(total.z), np.nan, both)
     return {FAILED: replace(total, z=z_of_all, per_failure=per_failure), **categories}
+
+
+def _counts(day: Day, metric: str, sides: Sides, per_failure: Floats) -> Stream:
+    surprise = count_surprise(sides.observed, sides.expected, sides.variance, day.past_of(metric))
+    return stream_of(day, sides, surprise, (sides.observed - surprise.mean) * per_failure)
 
 
 def stream_of(day: Day, sides: Sides, surprise: Surprise, cost: Floats, *, most: float = 1.0) -> Stream:

@@ -1,7 +1,7 @@
 """Incidents that are none of a site: parts of the jobs that moved at several sites together."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from esjobs.today.streams import GRID_SD, Expectations, past_shares
 LEAST_SITES = 3  # Sites of an incident that is none of a site
 OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
 LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
+ONE_TASK = 0.95  # Of the loss of a part; a task with as much is what is wrong
+MERGED = 0.8  # Of the loss of a part; as much in an open incident makes it one with that
 SURPRISE = 4.2
 FAILURES_MORE = 0.11  # Overdispersion of failures that no past of tasks shows: what is new comes in bursts
 LEAST_FAILURES = 0.002  # Expected of a leaf; leaves without failures of which fewer are expected are left out
@@ -83,7 +85,11 @@ def wide_parts(
     for metric, of in leaves.items():
         names = [name for name in ("site", "kind", "category", "task") if name in of.codes]
         found: set[Literals] = set()
-        for term in scan(of, partitions_of(names, everything=True)):
+        followed = [(one, _rows(day, one, of)) for one in day.followed if one.metric == metric]
+        for each in scan(of, partitions_of(names, everything=True)):
+            term = _of_one_task(of, each)
+            if any(_is_part(of, term, one, rows) for one, rows in followed):
+                continue
             lost = np.maximum(sum_by(of.codes["site"][term.rows], of.excess[term.rows], 1), 0.0)
             n_sites, outside = (
                 int((lost > 0).sum()),
@@ -93,9 +99,9 @@ def wide_parts(
                 literals = named(day, term.literals)
                 found.add(literals)
                 yield Wide(metric, term, _finding(day, metric, of, term, literals, overall, settings))
-        for one in day.followed:
-            if one.metric == metric and one.literals not in found:
-                yield from _followed(day, one, of, overall, settings)
+        for one, rows in followed:
+            if one.literals not in found:
+                yield from _followed(day, one, rows, of, overall, settings)
 
 
 def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
@@ -105,13 +111,39 @@ def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
     )
 
 
-def _followed(
-    day: Day, one: Followed, of: Leaves, overall: Surprise, settings: TodaySettings
-) -> Iterator[Wide]:
+def _rows(day: Day, one: Followed, of: Leaves) -> Bools:
     rows = np.ones(len(of.value), np.bool_)
+    for dimension, name in one.literals:
+        rows &= of.codes[dimension] == day.code(dimension, name)
+    return rows
+
+
+def _of_one_task(of: Leaves, term: Term) -> Term:
+    """Return the part of a task in place of one that is hardly more: a new error of its jobs is its own."""
+    if "task" in dict(term.literals):
+        return term
+    lost = np.maximum(sum_by(of.codes["task"][term.rows], of.excess[term.rows], 1), 0.0)
+    task = int(np.argmax(lost))
+    rows = of.codes["task"] == task
+    expected, excess = float(of.expected[rows].sum()), float(of.excess[rows].sum())
+    if lost[task] < ONE_TASK * lost.sum() or expected <= 0:
+        return term
+    ratio = float(of.value[rows].sum()) / expected
+    return replace(term, literals=(("task", task),), rows=rows, ratio=ratio, excess=excess)
+
+
+def _is_part(of: Leaves, term: Term, one: Followed, rows: Bools) -> bool:
+    """True if a part lost what an open incident of some other part loses, which goes on under its name."""
+    if not one.literals:
+        return False
+    excess = np.maximum(of.excess, 0.0)
+    return float(excess[term.rows & rows].sum()) >= MERGED * float(excess[term.rows].sum())
+
+
+def _followed(
+    day: Day, one: Followed, rows: Bools, of: Leaves, overall: Surprise, settings: TodaySettings
+) -> Iterator[Wide]:
     literals = [(dimension, day.code(dimension, name)) for dimension, name in one.literals]
-    for dimension, code in literals:
-        rows &= of.codes[dimension] == code
     expected = float(of.expected[rows].sum())
     if expected > 0:
         ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
@@ -190,6 +222,16 @@ def _base(day: Day, metric: str, literals: Literals) -> tuple[float, float]:
     if metric == EFFICIENCY:
         return float(sums.measured_core_s[rows & sums.finished].sum()), core
     return float(sums.n_jobs[rows].sum()), core
+
+
+def of_tasks(day: Day, wide: Sequence[Wide]) -> Bools:
+    """Return the mask of the rows of the day whose failures a wide incident of their task explains."""
+    mask = np.zeros(len(day.age), np.bool_)
+    for one in wide:
+        literals = dict(one.term.literals)
+        if one.metric == FAILED and "task" in literals:
+            mask |= day.now & (day.sums.codes["task"] == literals["task"])
+    return mask
 
 
 def factors(day: Day, of: Leaves, wide: Sequence[Wide], metric: str, rows: Bools | None = None) -> Floats:

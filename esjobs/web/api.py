@@ -81,7 +81,9 @@ def query(request: Request) -> Reply:
 def delivered(request: Request) -> Reply:
     """Delivered work, as ``esjobs delivered`` has it."""
     by = request.many("by") or ("site",)
-    answer = request.session.delivered.work(by, window=request.one("window"), where=request.conditions)
+    answer = request.session.delivered.work(
+        by, window=request.one("window"), where=request.conditions, vo=request.one("vo")
+    )
     return _of_answer(request, answer)
 
 

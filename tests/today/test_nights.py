@@ -1,5 +1,6 @@
 """Daily watch of stored jobs: planted truth, repeated and interrupted nights, stores that lack things."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,76 @@ def test_a_category_never_seen_before_is_the_cause(session: Session, n_codes: in
     assert (row["site"], row["metric"], row["since"]) == ("OAK", "failed", day(BAD_FROM))
     assert literals_of(row["cause_key"]) == ("failed", (("category", "failed, exit code 99"),))
     assert row["cause_share"] > 0.8
+
+
+def test_an_error_code_is_a_category(session: Session) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        if row["state"] == "failed":
+            row["error"] = "exe:65"
+        if number >= BAD_FROM and row["queue"] == "OAK" and index % 4 == 0:
+            row |= {"state": "failed", "error": "pilot:1099", "exit_code": "65"}
+        return row
+
+    put(session.store, jobs_of(range(DAYS), bad=False, change=change))
+    session.flags.today.update()
+    row = incident(session, BAD_FROM)
+    assert literals_of(row["cause_key"]) == ("failed", (("category", "failed, pilot:1099"),))
+    metrics = {each["metric"] for each in session.flags.today.days("OAK").rows.to_pylist()}
+    assert {"failed: failed, pilot:1099", "failed: failed, exe:65"} <= metrics
+
+
+def test_a_task_that_fails_everywhere_is_one_incident_that_ends_with_its_jobs(session: Session) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        if number in (BAD_FROM, BAD_FROM + 1) and index % 6 == 0:
+            row |= {"task_id": "broken", "state": "failed", "error": "trans:11"}
+        return row
+
+    put(session.store, jobs_of(range(BAD_FROM + 5), bad=False, change=change))
+    session.flags.today.update()
+    row = incident(session, BAD_FROM + 1)
+    assert (row["site"], row["state"], row["since"]) == ("everywhere", "open", day(BAD_FROM))
+    assert "task broken" in row["cause"]
+    assert incident(session, BAD_FROM + 2)["state"] == "open"
+    ended = incident(session, BAD_FROM + 3)
+    assert (ended["state"], ended["until"]) == ("closed", day(BAD_FROM + 1))
+    assert session.flags.today.incident(SITES[0], window=f"{day(BAD_FROM)}/{day(BAD_FROM + 2)}").rows.num_rows
+    with pytest.raises(UsageError):
+        session.flags.today.incident("everywhere")
+
+
+def test_an_incident_everywhere_can_be_acknowledged(session: Session) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        if number >= BAD_FROM:
+            row["cpu_s"] = row["cpu_s"] / 2
+        return row
+
+    put(session.store, jobs_of(range(BAD_FROM + 1), bad=False, change=change))
+    session.flags.today.update()
+    assert incident(session, BAD_FROM)["site"] == "everywhere"
+    session.flags.today.acknowledge("everywhere", until=day(BAD_FROM + 3), by="ann")
+    session.flags.today.update()
+    assert incident(session, BAD_FROM)["state"] == "acknowledged"
+
+
+def test_jobs_that_fail_at_once_cost_what_they_used(session: Session) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        if number == BAD_FROM and row["queue"] == "OAK" and index % 3 == 0:
+            start = row["end_time"] - timedelta(seconds=120)
+            row |= {
+                "state": "failed",
+                "error": "pilot:1305",
+                "wall_s": 120.0,
+                "cpu_s": 8.0,
+                "start_time": start,
+            }
+        return row
+
+    put(session.store, jobs_of(range(BAD_FROM + 1), bad=False, change=change))
+    session.flags.today.update()
+    row = incident(session, BAD_FROM)
+    assert (row["site"], row["metric"]) == ("OAK", "failed")
+    # 20 jobs of 8 cores for two minutes
+    assert row["cost_core_h"] == pytest.approx(20 * 8 * 120 / 3600, rel=0.3)
 
 
 def test_late_jobs_change_the_night(filled: Session) -> None:
