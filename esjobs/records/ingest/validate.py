@@ -274,7 +274,7 @@ def _accepted(binding: Binding, spec: Field, code: int) -> str:
         "number": f"a finite number from 0 to {LARGEST.get(spec.name, MAX_NUMBER):g}{unit}",
     }
     if integral and spec.name in LARGEST:
-        return f"a whole number from 0 to {LARGEST[spec.name]:,.0f}"
+        return f"a whole number from 0 to {LARGEST[spec.name]:g}"
     other = "a whole number from 0, below 2^53" if integral else "text, or a whole number below 2^53"
     return accepted.get(spec.type, other)
 

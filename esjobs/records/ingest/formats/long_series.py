@@ -243,7 +243,7 @@ class _Samples:
         above = values > largest_of(target.name)
         if above.sum() > _FEW_FAULTS * len(values):
             detail = (
-                f"{self.names[2][metric]} of job {self.names[1][job]} reaches {np.nanmax(values):,.6g}; a "
+                f"{self.names[2][metric]} of job {self.names[1][job]} reaches {np.nanmax(values):g}; a "
                 "share is at most 1: name its unit in a map (--map)"
             )
             books.refuse("no share", target.name, detail, where)
