@@ -112,3 +112,6 @@ OF_LAUNCHES = frozenset(
 """Variables of the environment that launches under TALP read (``launch.sh``); they are no settings."""
 NOT_MEASURED = ("ESJOBS_TALP", "off")
 """Variable and value that switch a launch off; with any other value it is an unknown setting."""
+
+CHANGED_SPEED = "as if its speed had changed"
+"""Part of the reason of a name whose records are not in doubt but its hardware: it is to be judged anew."""

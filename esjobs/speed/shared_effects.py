@@ -13,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.core.numbers import percent
+from esjobs.core.words import CHANGED_SPEED
 from esjobs.speed.fit_input import FitInput
 from fitters.layout.arrays import Floats, Ints, Mask, Texts
 
+_MOSTLY = 0.5  # Share of the scatter of a name's tasks that makes a change of its speed likely
 _LEAST_BUCKETS = 10
 _MOST_SCATTER = 2.0  # How many times as much as their errors say the buckets of a name may scatter
 _FAR = 5.0  # Standard deviations beyond which a bucket says nothing about common effects
@@ -90,18 +93,42 @@ def shared_effects(
         of_type=by_type.unit_variance,
         of_class=np.zeros(n_names) if by_class is None else by_class.unit_variance,
         of_cost=_of_cost(data, rows, chosen) if corrected else np.zeros(n_names),
-        outlier_buckets=_odd_buckets(rows, n_names),
+        outlier_buckets=_odd_buckets(rows, n_names, _main_period(data)[chosen]),
     )
 
 
-def _odd_buckets(rows: _Rows, n_names: int) -> Texts:
+def _odd_buckets(rows: _Rows, n_names: int, period: Ints) -> Texts:
     square = np.minimum(rows.residual**2 * rows.weight, _FAR**2)
     number = np.bincount(rows.name, minlength=n_names)
     mean = np.bincount(rows.name, square, n_names) / np.maximum(number, 1)
     reason = np.full(n_names, "", object)
     for code in np.flatnonzero((number >= _LEAST_BUCKETS) & (mean > _MOST_SCATTER**2)):
         reason[code] = f"its tasks scatter {np.sqrt(mean[code]):.1f} times as much as elsewhere"
+        mine = rows.name == code
+        between = _between(rows.residual[mine], rows.weight[mine], period[mine])
+        if between >= _MOSTLY:
+            reason[code] += f", {percent(between)} of it between weeks, {CHANGED_SPEED}"
     return reason
+
+
+def _main_period(data: FitInput) -> Ints:
+    """Return the period of the window in which each row has most jobs; 0 where the window has one."""
+    period = np.zeros(len(data), np.int64)
+    if data.cells is not None:
+        # the last of equal keys stays: the period of most jobs
+        order = np.argsort(data.cells.n_jobs, kind="stable")
+        period[data.cells.row[order]] = data.cells.period[order]
+    return period
+
+
+def _between(residual: Floats, weight: Floats, period: Ints) -> float:
+    """Return the share of the scatter of residuals that lies between the periods."""
+    periods, group = np.unique(period, return_inverse=True)
+    total = np.bincount(group, weight)
+    means = np.bincount(group, weight * residual) / total
+    mean = float(np.average(residual, weights=weight))
+    whole = float((weight * (residual - mean) ** 2).sum())
+    return float((total * (means - mean) ** 2).sum()) / whole if len(periods) > 1 and whole > 0 else 0.0
 
 
 def _rows(

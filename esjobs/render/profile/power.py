@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.numbers import exact_percent, percent, sure
-from esjobs.core.words import HALF_WIDTH_90, SURE
+from esjobs.core.words import CHANGED_SPEED, HALF_WIDTH_90, SURE
 
 # Factors above this are no advice any more
 _MOST = 50
@@ -38,6 +38,8 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
         return "more jobs of tasks that run at other queues"
     if verdict == "mixed":
         return "other tasks: its tasks mix two kinds of jobs that the records do not separate"
+    if verdict == "implausible" and CHANGED_SPEED in (flag["sentence"] or ""):
+        return "a window after its change: its speed is not one number over this one"
     if verdict == "implausible":
         return "correct records: its events, times or cores do not fit those of the same tasks elsewhere"
     return ""

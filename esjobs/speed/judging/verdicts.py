@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 
 from esjobs.core.numbers import declared
-from esjobs.core.words import JUDGED, SURE, Verdict
+from esjobs.core.words import CHANGED_SPEED, JUDGED, SURE, Verdict
 from esjobs.records.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
@@ -161,7 +161,9 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     if evidence.sole_link == FEW_JOBS_BRIDGE:
         return "not comparable", FEW_JOBS
     if evidence.records_doubt:
-        return "implausible", f"{evidence.records_doubt}; check its records"
+        changed = CHANGED_SPEED in evidence.records_doubt
+        remedy = "judge a window after the change (esjobs drift)" if changed else "check its records"
+        return "implausible", f"{evidence.records_doubt}; {remedy}"
     if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
         ratio = evidence.k / evidence.median_k
         return (
