@@ -17,7 +17,7 @@ from esjobs.cli.options import (
     step,
     window_option,
 )
-from esjobs.core.errors import InputError
+from esjobs.core.errors import InputError, NoResultError
 from esjobs.store.files.destination import refuse_inputs
 
 if TYPE_CHECKING:
@@ -216,11 +216,18 @@ def run(
     with obj.session(writes=True) as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
         conclusions = session.tables.fit_summaries(run=reports[-1].run).rows
+        made = reports[-1].run
+        try:
+            shown = session.tables.fit_summaries().run
+            other = made if shown is None or shown.run != made else None
+        except NoResultError:
+            # no run of all jobs is there yet
+            other = made
     emit_reports(reports, form, out)
     if form == "table" and not obj.quiet:
         from esjobs.cli.terminal import print_conclusion
 
-        print_conclusion(conclusions)
+        print_conclusion(conclusions, other)
 
 
 @example("esjobs prune --keep-daily 60 --dry-run")

@@ -59,15 +59,19 @@ def print_report(report: RunReport) -> None:
 _EXPLAINED = {"state unknown": ": kept, because their records have no final state"}
 
 
-def print_conclusion(conclusions: pa.Table) -> None:
-    """The sentence of each level for all types together, headline method, on standard error."""
+def print_conclusion(conclusions: pa.Table, run: str | None = None) -> None:
+    """The sentence of each level for all types together, headline method, on standard error.
+
+    ``run``: its id, where another run is shown by default.
+    """
     sentences: dict[str, str] = {}
     for row in conclusions.select(["level", "processing_type", "sentence"]).to_pylist():
         if row["processing_type"] == ALL_TYPES:
             sentences.setdefault(row["level"], row["sentence"])
     for level, sentence in sentences.items():
         say(f"by {noun(level, 1)}: {sentence}", err=True)
-    click.echo("details: esjobs show flags, esjobs report --out report.html", err=True)
+    which = f" --run {run}" if run else ""
+    click.echo(f"details: esjobs show flags{which}, esjobs report{which} --out report.html", err=True)
 
 
 def say(text: str, *, err: bool = False) -> None:
