@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def demonstrate(
     lines = (
         conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
-        _of_incident(grid, opened),
+        *_of_incidents(grid, opened),
         *of_errors,
         f"ground truth: {score.sentence}",
     )
@@ -125,15 +125,24 @@ def _run_nights(session: Session, window: Window, nights: int) -> None:
         session.flags.update(weeks[0].last_day)
 
 
-def _of_incident(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line on the planted incident: the night on which it was found, and the number of others."""
-    planted = grid.truth().incident
-    if planted is None:
-        return "no incident was planted"
-    nights = [row["night"] for row in opened if row["site"] == planted.site and planted.on(row["night"])]
-    others = len(opened) - len(nights)
-    what = f"found on {min(nights)}: esjobs today --night {planted.last}" if nights else "not found"
-    return f"incident at {planted.site} from {planted.first}: {what}; {many(others, 'other')} found"
+def _of_incidents(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield lines on the planted incidents: the nights on which they were found, and the number of others."""
+    planted, slow = grid.truth().incident, grid.slow_task
+    others = len(opened)
+    if planted is not None:
+        nights = [row["night"] for row in opened if row["site"] == planted.site and planted.on(row["night"])]
+        others -= len(nights)
+        yield f"incident at {planted.site} from {planted.first}: {_found(nights, planted.last)}"
+    if slow is not None:
+        name = f"task {slow.task_id} "
+        nights = [row["night"] for row in opened if name in (row["cause"] or "") and slow.on(row["night"])]
+        others -= len(nights)
+        yield f"slow task {slow.task_id} everywhere from {slow.first}: {_found(nights, slow.last)}"
+    yield f"{many(others, 'other incident')} found"
+
+
+def _found(nights: Sequence[date], last: date) -> str:
+    return f"found on {min(nights)}: esjobs today --night {last}" if nights else "not found"
 
 
 def _of_errors(session: Session, grid: Grid) -> Iterator[str]:

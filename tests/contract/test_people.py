@@ -1,6 +1,7 @@
 """The page of a user is the same on every engine, whatever the user is called."""
 
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,19 @@ from esjobs import Settings
 from esjobs.api.session import Session
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
-from tests.issues.made_jobs import made_series, put_records, put_series, record
+from tests.issues.made_jobs import busy, cores, made_series, put_records, put_series, record
 
 HOSTILE = "o'\"*,=<b>&\\"
 
 
 def made(session: Session, folder: Path) -> list[dict[str, Any]]:
-    given = {name: one for name, one in made_series().items() if name in ("idle", "leak")}
+    half = [busy(), busy(), busy(0), busy(0)]
+    given = {
+        "idle": [*chain(*(cores(half, f"n{node}") for node in range(4)))],
+        "leak": made_series()["leak"],
+    }
     records = [
-        record("idle", user=HOSTILE, nodes=40, cores=160),
+        record("idle", user=HOSTILE, nodes=4, cores=16),
         record("leak", user="bob"),
         record("lazy", user=HOSTILE, cpu_s=14400.0),
     ]

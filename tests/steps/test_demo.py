@@ -103,6 +103,21 @@ def test_the_planted_error_and_node_are_found_by_the_commands_of_their_lines(sho
     assert said[0][2] == "found"
 
 
+@pytest.mark.slow
+def test_the_planted_incidents_are_shown_by_the_commands_of_their_lines(shown: tuple[str, Path]) -> None:
+    out, folder = shown
+    said = re.findall(r"^(incident at|slow task) (\S+).* from (\S+): (.*)$", out, re.MULTILINE)
+    assert [what for what, *_ in said] == ["incident at", "slow task"]
+    for _, name, first, rest in said:
+        if found := re.match(r"found on (\S+): esjobs ([^;]*)", rest):
+            assert first <= found[1]
+            asked = ["--store", f"duckdb:{folder / 'demo.duckdb'}", *found[2].split(), "--format", "csv"]
+            done = CliRunner().invoke(main, asked)
+            assert done.exit_code == 0, done.output
+            assert name in done.stdout
+    assert any("found on" in rest for *_, rest in said)
+
+
 def small(folder: Path, seed: int, store: str | None = None) -> Demonstration:
     return demonstrate(folder, jobs=6_000, seed=seed, store=store)
 

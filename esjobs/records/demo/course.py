@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from esjobs.records.demo.truth import Incident, QueueTruth
+from esjobs.records.demo.truth import Incident, QueueTruth, SlowTask
 
 WEEKEND = 0.75
 """Jobs of a Saturday or Sunday over those of a working day."""
@@ -29,6 +29,8 @@ POOR_EFFICIENCY = (0.95, 0.98)
 INCIDENT_DAYS = 3
 # The incident begins so many days before the last: the Tuesday of a week that is complete, in the demo.
 _BEFORE_LAST = 13
+SLOW_BEFORE_LAST = 6
+"""Days before the last on which a task of all queues begins to waste its cores."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def lived_through(
     *,
     efficiency: float,
     incident: Incident | None,
+    slow: SlowTask | None,
     queues: Sequence[QueueTruth],
 ) -> pa.RecordBatch:
     """Return the jobs of a day as the day treated them; CPU times and ends of finished jobs stay.
@@ -105,6 +108,9 @@ def lived_through(
     usual = (cpu > 0) & (cpu <= wall * cores) & (wall > 60)
     fails = hit & finished & usual & (drawn < (incident.failure_rate if incident else 0.0))
     slower = np.where(hit, incident.efficiency_factor if incident else 1.0, 1.0) * efficiency
+    if slow is not None:
+        of_task = pc.equal(jobs.column("task_id"), slow.task_id).fill_null(False)
+        slower = slower * np.where(of_task.to_numpy(zero_copy_only=False), slow.efficiency_factor, 1.0)
     longer = np.where(usual, np.where(fails, 0.6, 1.0) / slower, 1.0)
     walls = np.ceil(wall * longer)
     waits = np.rint(

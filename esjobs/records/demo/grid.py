@@ -11,19 +11,20 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 from esjobs.core.freshness import OF_DEMO
-from esjobs.records.demo.course import Course, lived_through
+from esjobs.records.demo.course import SLOW_BEFORE_LAST, Course, lived_through
 from esjobs.records.demo.ends import ended
 from esjobs.records.demo.errors import Nodes, coded
 from esjobs.records.demo.jobs import Hosts, batches, shift
 from esjobs.records.demo.monitored import monitored
 from esjobs.records.demo.queues import plan_models, plan_queues
-from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, QueueArrays, births
-from esjobs.records.demo.truth import Declaration, Incident, PayloadTruth, Score, Truth, score
+from esjobs.records.demo.tasks import KINDS, MAX_LIFE_DAYS, MULTI_CORES, Births, QueueArrays, births
+from esjobs.records.demo.truth import Declaration, Incident, PayloadTruth, Score, SlowTask, Truth, score
 
 LAST_DAY = date(2025, 6, 30)
 """The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""
 DECLARED_FROM = datetime(2025, 1, 1, tzinfo=UTC)
 DEFAULT_DAYS = 30
+_SLOW_PASTS = (2, 3, 1)  # Days of the task before it wastes its cores; the first that some task has
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,26 @@ class Grid:
             rng,
             efficiency=1.0 if self.course is None else self.course.efficiency(day),
             incident=self._incident(day),
+            slow=None if self.slow_task is None or not self.slow_task.on(day) else self.slow_task,
             queues=self._truth.queues,
         )
+
+    @cached_property
+    def slow_task(self) -> SlowTask | None:
+        """The planted task that wastes its cores everywhere: a large one with a past of some days."""
+        if self.course is None:
+            return None
+        first = self.course.last - timedelta(days=SLOW_BEFORE_LAST)
+        for past in _SLOW_PASTS:
+            born = self._births(first - timedelta(days=past))
+            lives = (born.life >= past + 2) & ~born.island & ~born.merging
+            if lives.any():
+                hours = np.array([KINDS[kind].hours for kind in born.kind])
+                size = born.rate * hours * np.where(born.multi, MULTI_CORES, 1)
+                number = int(np.argmax(np.where(lives, size, -1.0)))
+                last = first + timedelta(days=int(born.life[number]) - past - 1)
+                return SlowTask(born.task_id[number], first, last, efficiency_factor=0.5)
+        return None
 
     def _incident(self, day: date) -> Incident | None:
         incident = self._truth.incident

@@ -84,6 +84,21 @@ class Incident:
 
 
 @dataclass(frozen=True)
+class SlowTask:
+    """A task that wastes its cores everywhere on some days, both included; the factor is over the usual
+    efficiency."""
+
+    task_id: str
+    first: date
+    last: date
+    efficiency_factor: float
+
+    def on(self, day: date) -> bool:
+        """True if the day is one of them."""
+        return self.first <= day <= self.last
+
+
+@dataclass(frozen=True)
 class Truth:
     """The truth about a grid: queues and CPU models, in a fixed order, and the incident if it has one."""
 
