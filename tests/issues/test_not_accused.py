@@ -94,6 +94,23 @@ def test_one_core_beside_a_busy_gpu(session: esjobs.Session, tmp_path: Path) -> 
     assert found(session, tmp_path, loads, gpus=1, cpu_s=0.95 * 14400) == set()
 
 
+@pytest.mark.parametrize("pause", [15, 30, 45])
+def test_a_short_pause_at_the_end(session: esjobs.Session, tmp_path: Path, pause: int) -> None:
+    load = np.where(np.arange(N) < N - pause, 0.95, 0.0)
+    assert found(session, tmp_path, cores([load] * 4)) == set()
+
+
+def test_the_end_of_a_large_job_that_hung(session: esjobs.Session, tmp_path: Path) -> None:
+    load = np.where(np.arange(N) < N - 40, 0.95, 0.0)
+    listed = [*chain(*(cores([load] * 4, f"n{number}") for number in range(100)))]
+    assert "collapse" in found(session, tmp_path, listed, nodes=100, cores=400)
+
+
+def test_what_others_had_swapped_before(session: esjobs.Session, tmp_path: Path) -> None:
+    listed = [*cores([busy()] * 4), series("swap_used_b", "node", "n1", np.full(N, 2e9))]
+    assert found(session, tmp_path, listed) == set()
+
+
 @pytest.mark.parametrize("state", ["cancelled", "node_fail", "preempted", "boot_fail"])
 def test_jobs_that_others_ended(session: esjobs.Session, tmp_path: Path, state: str) -> None:
     fields = {"state": state, "wall_s": 20, "requested_wall_s": 172800}
