@@ -121,10 +121,11 @@ def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
     of_queues = [row["state"] for row in states if row["level"] == "queue"]
     n_open = sum(state in STANDING_OPEN for state in of_queues)
     n_new = of_queues.count("new")
-    sentences.append(
-        f"{many(n_open, 'deviation')} of queues {'is' if n_open == 1 else 'are'} open, {count(n_new)} more "
-        f"{'was' if n_new == 1 else 'were'} seen once and not confirmed on other jobs yet."
-    )
+    more = ""
+    if n_new:
+        seen = "was" if n_new == 1 else "were"
+        more = f", {count(n_new)} more {seen} seen once and not confirmed on other jobs yet"
+    sentences.append(f"{many(n_open, 'deviation')} of queues {'is' if n_open == 1 else 'are'} open{more}.")
     return Part("In short", "", sentences, [], None)
 
 
