@@ -55,7 +55,9 @@ def _literal(dimension: str, name: str) -> str:
         task, _, kind = name.partition("\x1f")
         return f"task {visible(task) or 'unnamed'}" + (f" ({visible(kind)})" if kind else "")
     if dimension == "category":
-        return f"'{visible(name)}'"
+        kind, _, code = visible(name).partition(", ")
+        error = code if code.startswith("exit code") else f"error {code}"
+        return visible(name) if not code else error if kind == "failed" else f"{kind}, {error}"
     if dimension == "kind":
         return visible(name) or "no processing type"
     return f"{_WORDS[dimension]} {visible(name)}"
