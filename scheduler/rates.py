@@ -96,8 +96,8 @@ _FIXED_S: Mapping[str, Mapping[str, float]] = {
     "duckdb": {"aggregate": 0.1, "backfill": 0.1, "detect": 0.3, "score": 0.2, "today": 0.1},
     "cluster": {"aggregate": 3.0, "backfill": 1.0, "detect": 2.5, "score": 3.0, "today": 2.5},
 }
-# Rows of day sums per bucket, which tell CPU models apart, too
-_SUMS_PER_BUCKET = 0.5
+# Rows of day sums per bucket, which tell CPU models apart, too; judged metrics and errors of a queue on a day
+_SUMS_PER_BUCKET, _JUDGED_PER_QUEUE = 0.5, 11
 # Rows that ordinary jobs of a large day share, in those of a day of 80,000 of them: they grow as its root
 _SHARED_ROWS, _SHARED_BY = 15_000, 80_000
 # Per window and method: rows whatever there is, and rows per queue
@@ -148,12 +148,15 @@ class FirstRates:
 
     def _rows(self, step: str, jobs: float) -> float:
         """Return the rows that a step writes for jobs, beside those that it writes for each."""
+        per_day = float(np.mean(list(self._jobs.values())))
         if step == "score":
-            per_day = float(np.mean(list(self._jobs.values())))
             return jobs / per_day * self._score_rows(per_day)
         if step == "aggregate":
             return jobs * self._buckets_per_job
-        return jobs * self._buckets_per_job * _SUMS_PER_BUCKET if step == "today" else 0.0
+        if step == "today":
+            judged = jobs / per_day * self._n_queues * _JUDGED_PER_QUEUE
+            return jobs * self._buckets_per_job * _SUMS_PER_BUCKET + judged
+        return 0.0
 
     def _score_rows(self, jobs: float) -> float:
         """Return the rows of scores of a day: own ones up to a limit, then shared ones."""
