@@ -127,8 +127,8 @@ def _between(residual: Floats, weight: Floats, period: Ints) -> float:
     total = np.bincount(group, weight)
     means = np.bincount(group, weight * residual) / total
     mean = float(np.average(residual, weights=weight))
-    whole = float((weight * (residual - mean) ** 2).sum())
-    return float((total * (means - mean) ** 2).sum()) / whole if len(periods) > 1 and whole > 0 else 0.0
+    scatter = float((weight * (residual - mean) ** 2).sum())
+    return float((total * (means - mean) ** 2).sum()) / scatter if len(periods) > 1 and scatter > 0 else 0.0
 
 
 def _rows(
