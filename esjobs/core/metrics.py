@@ -22,13 +22,14 @@ OTHER = "x_"
 
 @dataclass(frozen=True)
 class TimeMetric:
-    """Metric of time series; ``over_units``: aggregation over cores, devices or nodes."""
+    """Metric of time series; ``over_units``: aggregation over cores, devices or nodes; ``largest``: value."""
 
     name: str
     unit: str
     meaning: str
     over_units: Literal["sum", "mean"]
     area: Literal["cpu", "gpu", "memory", "io", "network", "energy"]
+    largest: float = math.inf
 
 
 METRICS: tuple[TimeMetric, ...] = (
@@ -40,25 +41,41 @@ METRICS: tuple[TimeMetric, ...] = (
         "sum",
         "cpu",
     ),
-    TimeMetric("cpu_user", "1", "share of the time in user mode", "mean", "cpu"),
-    TimeMetric("cpu_system", "1", "share of the time in the kernel", "mean", "cpu"),
-    TimeMetric("cpu_iowait", "1", "share of the time waiting for I/O", "mean", "cpu"),
-    TimeMetric("cpu_irq", "1", "share of time on interrupts", "mean", "cpu"),
+    TimeMetric("cpu_user", "1", "share of the time in user mode", "mean", "cpu", LARGEST_SHARE),
+    TimeMetric("cpu_system", "1", "share of the time in the kernel", "mean", "cpu", LARGEST_SHARE),
+    TimeMetric("cpu_iowait", "1", "share of the time waiting for I/O", "mean", "cpu", LARGEST_SHARE),
+    TimeMetric("cpu_irq", "1", "share of time on interrupts", "mean", "cpu", LARGEST_SHARE),
     TimeMetric("ipc", "1", "instructions per cycle", "mean", "cpu"),
     TimeMetric("clock_hz", "Hz", "clock of the cores while they work", "mean", "cpu"),
     TimeMetric("flops_s", "1/s", "floating-point operations a second, of any precision", "sum", "cpu"),
     TimeMetric("flops_dp_s", "1/s", "floating-point operations a second in double precision", "sum", "cpu"),
     TimeMetric("flops_sp_s", "1/s", "floating-point operations a second in single precision", "sum", "cpu"),
-    TimeMetric("vector_frac", "1", "share of floating-point operations that are vectorised", "mean", "cpu"),
+    TimeMetric(
+        "vector_frac",
+        "1",
+        "share of floating-point operations that are vectorised",
+        "mean",
+        "cpu",
+        LARGEST_SHARE,
+    ),
     TimeMetric("processes", "processes", "processes of the job", "sum", "cpu"),
     TimeMetric("threads", "threads", "threads of the job", "sum", "cpu"),
-    TimeMetric("gpu_load", "1", "share of the time that a GPU is busy", "mean", "gpu"),
+    TimeMetric("gpu_load", "1", "share of the time that a GPU is busy", "mean", "gpu", LARGEST_SHARE),
     TimeMetric("gpu_mem_used_b", "B", "memory in use on a GPU", "sum", "gpu"),
-    TimeMetric("gpu_mem_load", "1", "share of the time that the memory of a GPU is busy", "mean", "gpu"),
+    TimeMetric(
+        "gpu_mem_load",
+        "1",
+        "share of the time that the memory of a GPU is busy",
+        "mean",
+        "gpu",
+        LARGEST_SHARE,
+    ),
     TimeMetric("gpu_power_w", "W", "power of a GPU", "sum", "gpu"),
     TimeMetric("gpu_clock_hz", "Hz", "clock of a GPU", "mean", "gpu"),
-    TimeMetric("gpu_sm_active", "1", "share of time that multiprocessors work", "mean", "gpu"),
-    TimeMetric("gpu_mem_active", "1", "share of time that GPU memory moves data", "mean", "gpu"),
+    TimeMetric("gpu_sm_active", "1", "share of time that multiprocessors work", "mean", "gpu", LARGEST_SHARE),
+    TimeMetric(
+        "gpu_mem_active", "1", "share of time that GPU memory moves data", "mean", "gpu", LARGEST_SHARE
+    ),
     TimeMetric(
         "mem_used_b",
         "B",
@@ -115,8 +132,7 @@ def largest_of(name: str) -> float:
     >>> largest_of("gpu_load"), largest_of("ipc"), largest_of("x_pages")
     (1.1, inf, inf)
     """
-    described = _BY_NAME.get(name)
-    return LARGEST_SHARE if described is not None and described.meaning.startswith("share of") else math.inf
+    return _BY_NAME[name].largest if name in _BY_NAME else math.inf
 
 
 def other(name: str) -> str:

@@ -303,11 +303,10 @@ def with_pledges(groups: Groups, question: Question) -> Iterator[str]:
 
 def _parts_of_months(question: Question) -> Iterator[str]:
     window = question.window
-    if "month" in question.by:
-        for moment in (window.start, window.end - timedelta(days=1)):
-            month = Window.parse(f"{moment:%Y-%m}")
-            if month.start < window.start or month.end > window.end:
-                yield f"{moment:%Y-%m} is counted in part, pledges too: the window is {window}"
+    ends = dict.fromkeys(f"{moment:%Y-%m}" for moment in (window.start, window.end - timedelta(days=1)))
+    for month in ends if "month" in question.by else ():
+        if part_of(window, month) != Window.parse(month):
+            yield f"{month} is counted in part, pledges too: the window is {window}"
 
 
 def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:

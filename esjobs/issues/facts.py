@@ -123,7 +123,10 @@ class Facts:
                 return duration
             case "cores_used":
                 described = self._field("nodes") * self._described("cores")
-                counted = np.where(self._threads, described, self._field("cores"))
+                recorded = self._field("cores")
+                # with SMT a record of more cores than its nodes have counts hardware threads
+                threads = (self._described("smt") == 1) & (recorded > described)
+                counted = np.where(threads, described, recorded)
                 return _coalesced(counted, self._units("cpu_load", ("core",)), described)
             case "gpus_used":
                 return _coalesced(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
@@ -137,12 +140,6 @@ class Facts:
             case "node_h":
                 return self.column("nodes_used") * duration / 3600
         raise KeyError(name)
-
-    @cached_property
-    def _threads(self) -> npt.NDArray[np.bool_]:
-        """Mask of jobs whose record counts hardware threads: more than their nodes have cores."""
-        described = self._field("nodes") * self._described("cores")
-        return np.asarray((self._described("smt") == 1) & (self._field("cores") > described), np.bool_)
 
     @cached_property
     def _duration(self) -> Floats:

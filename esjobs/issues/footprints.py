@@ -35,7 +35,8 @@ def footprints(block: Block, nodes: Floats) -> Iterator[tuple[npt.NDArray[np.int
         for start in range(0, len(values), step):
             piece = values[start : start + step].astype(np.float64)
             # a fault of a sensor, as detectors take it; metrics of others may fall below 0
-            least, most = 0.0 if metric in _METRICS else -_LARGEST, min(largest_of(metric), _LARGEST)
+            least = 0.0 if metric in _METRICS else -_LARGEST
+            most = min(largest_of(metric), _LARGEST)
             piece[~((piece >= least) & (piece <= most))] = np.nan
             present = np.flatnonzero(np.isfinite(piece).any(axis=(1, 2)))
             if len(present):
@@ -52,7 +53,8 @@ def _figures(
     n_jobs, _, n_samples = values.shape
     valid = np.isfinite(values)
     n = valid.sum(axis=(1, 2))
-    n_units = valid.any(axis=2).sum(axis=1)
+    present: npt.NDArray[np.bool_] = np.asarray(valid.any(axis=2))
+    n_units = present.sum(axis=1)
     with np.errstate(all="ignore"):
         total = np.where(valid, values, 0.0).sum(axis=(1, 2))
         mean = total / n
@@ -70,7 +72,7 @@ def _figures(
     per_seen = np.ones(n_jobs)
     # not every node of a job has a GPU or a meter
     if described is not None and described.area not in ("gpu", "energy"):
-        per_seen = _nodes_per_seen(np.asarray(valid.any(axis=2)), names, nodes)
+        per_seen = _nodes_per_seen(present, names, nodes)
     if summed:
         at_job *= per_seen[:, None]
     job_mean = _mean(at_job)

@@ -88,6 +88,15 @@ def test_benchmarks_are_never_added(filled: Session) -> None:
     assert any("must not be added" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize(
+    ("window", "in_part"),
+    [("2025-06-02/2025-06-20", 1), ("2025-06-01/2025-07-01", 0), ("2025-05-30/2025-07-02", 2)],
+)
+def test_months_that_the_window_cuts_are_named_once(filled: Session, window: str, in_part: int) -> None:
+    notes = filled.delivered.work("month", window=window).notes
+    assert len([note for note in notes if "is counted in part" in note]) == in_part
+
+
 def test_months_and_windows(filled: Session) -> None:
     by_month = filled.delivered.work(["month", "queue"]).rows.to_pylist()
     assert of(by_month, month="2025-06", queue="B")["declared_h"] == 8 * 20.5

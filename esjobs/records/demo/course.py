@@ -30,7 +30,7 @@ INCIDENT_DAYS = 3
 # The incident begins so many days before the last: the Tuesday of a week that is complete, in the demo.
 _BEFORE_LAST = 13
 SLOW_BEFORE_LAST = 6
-"""Days before the last on which a task of all queues begins to waste its cores."""
+"""Days before the last on which the slow task begins to waste its cores."""
 
 
 @dataclass(frozen=True)

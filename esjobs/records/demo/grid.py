@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,16 @@ from esjobs.records.demo.jobs import Hosts, batches, shift
 from esjobs.records.demo.monitored import monitored
 from esjobs.records.demo.queues import plan_models, plan_queues
 from esjobs.records.demo.tasks import KINDS, MAX_LIFE_DAYS, MULTI_CORES, Births, QueueArrays, births
-from esjobs.records.demo.truth import Declaration, Incident, PayloadTruth, Score, SlowTask, Truth, score
+from esjobs.records.demo.truth import (
+    Declaration,
+    Fault,
+    Incident,
+    PayloadTruth,
+    Score,
+    SlowTask,
+    Truth,
+    score,
+)
 
 LAST_DAY = date(2025, 6, 30)
 """The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""
@@ -107,7 +117,7 @@ class Grid:
             rng,
             efficiency=1.0 if self.course is None else self.course.efficiency(day),
             incident=self._incident(day),
-            slow=None if self.slow_task is None or not self.slow_task.on(day) else self.slow_task,
+            slow=_on(self.slow_task, day),
             queues=self._truth.queues,
         )
 
@@ -125,12 +135,11 @@ class Grid:
                 size = born.rate * hours * np.where(born.multi, MULTI_CORES, 1)
                 number = int(np.argmax(np.where(lives, size, -1.0)))
                 last = first + timedelta(days=int(born.life[number]) - past - 1)
-                return SlowTask(born.task_id[number], first, last, efficiency_factor=0.5)
+                return SlowTask(first, last, efficiency_factor=0.5, task_id=born.task_id[number])
         return None
 
     def _incident(self, day: date) -> Incident | None:
-        incident = self._truth.incident
-        return incident if incident is not None and incident.on(day) else None
+        return _on(self._truth.incident, day)
 
     def tasks(self, day: date) -> tuple[PayloadTruth, ...]:
         """Return the truth about the tasks born on a day; they live up to six days."""
@@ -203,3 +212,11 @@ class Grid:
 
     def _births(self, day: date) -> Births:
         return births(self.seed, day, self._tasks_per_day, self._queue_arrays)
+
+
+_AnyFault = TypeVar("_AnyFault", bound=Fault)
+
+
+def _on(fault: _AnyFault | None, day: date) -> _AnyFault | None:
+    """Return a fault on one of its days."""
+    return fault if fault is not None and fault.on(day) else None

@@ -68,27 +68,9 @@ class CpuTruth:
 
 
 @dataclass(frozen=True)
-class Incident:
-    """Days with a fault at a site, both included; factors are over the usual values."""
+class Fault:
+    """Days with less efficiency, both included; factors are over the usual values."""
 
-    site: str
-    first: date
-    last: date
-    efficiency_factor: float
-    failure_rate: float
-    waiting_factor: float
-
-    def on(self, day: date) -> bool:
-        """True if the day is one of the incident."""
-        return self.first <= day <= self.last
-
-
-@dataclass(frozen=True)
-class SlowTask:
-    """A task that wastes its cores everywhere on some days, both included; the factor is over the usual
-    efficiency."""
-
-    task_id: str
     first: date
     last: date
     efficiency_factor: float
@@ -96,6 +78,22 @@ class SlowTask:
     def on(self, day: date) -> bool:
         """True if the day is one of them."""
         return self.first <= day <= self.last
+
+
+@dataclass(frozen=True)
+class Incident(Fault):
+    """Fault at a site, where jobs fail and wait, too."""
+
+    site: str
+    failure_rate: float
+    waiting_factor: float
+
+
+@dataclass(frozen=True)
+class SlowTask(Fault):
+    """Task that wastes its cores everywhere."""
+
+    task_id: str
 
 
 @dataclass(frozen=True)

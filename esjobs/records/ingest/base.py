@@ -36,12 +36,13 @@ MAX_COUNT = 1e30
 """Largest number inside a map: events counted on all cores of a large job pass ``MAX_NUMBER``."""
 
 MAX_INTEGER = 2**53 - 1
+"""Largest integer: beyond it neighbouring integers share one double."""
+
 LARGEST: Mapping[str, float] = {
     **dict.fromkeys(("cores", "requested_cores", "nodes", "gpus", "requested_gpus"), 1e7),
     "wall_s": 1e9,
 }
 """Largest values of fields that sums of all jobs rest on: more cores than any machine has, 30 years."""
-"""Largest integer: beyond it neighbouring integers share one double."""
 
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 """Years a time may lie in, both included."""

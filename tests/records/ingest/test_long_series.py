@@ -331,6 +331,17 @@ def test_shipped_maps_read_dcgm_and_the_exporters_of_jobstats(session: Session, 
         assert read_map(Path(name)).metrics
 
 
+def test_shares_in_per_cent_are_refused_with_the_remedy(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    lines = [f"1,{metric},{BEGIN + 30 * n},{20 + n}" for metric in ("gpu_load", "ipc") for n in range(9)]
+    path.write_text("\n".join(["job_id,metric,time,value", *lines]) + "\n")
+    session.ingest("series", path)
+    # instructions per cycle are no share
+    assert {metric for metric, *_ in series(session, "1")} == {"ipc"}
+    (reject,) = session.tables.rejects().rows.to_pylist()
+    assert (reject["field"], "--map" in reject["detail"]) == ("gpu_load", True)
+
+
 def test_lines_of_an_export_are_the_same(tmp_path: Path) -> None:
     values = [0, 90, 180]
     times = [BEGIN + 30 * n for n in range(3)]

@@ -67,15 +67,13 @@ def _derive(applications: Applications, values: dict[str, Values]) -> None:
     _take_larger(values)
     time_between(values, "wall_s", "start_time", "end_time")
     if "state" in values and "wall_s" in values:
-        wall = values["wall_s"]
         # cancelled while it waited: it has no wall time, and nothing to be judged by
-        never = pc.and_(pc.equal(values["state"].values, "cancelled"), pc.equal(wall.values, 0))
-        wall.values = pc.if_else(never.fill_null(False), pa.scalar(None, wall.values.type), wall.values)
+        none = pc.equal(values["wall_s"].values, 0)
+        _blank(values["wall_s"], pc.and_(pc.equal(values["state"].values, "cancelled"), none))
     time_between(values, "queue_s", "submit_time", "start_time")
     requested, allocated = values.get("requested_gpus"), values.get("gpus")
     if requested is not None and allocated is not None:
-        unlisted = pc.and_(pc.equal(requested.values, 0), pc.greater(allocated.values, 0)).fill_null(False)
-        requested.values = pc.if_else(unlisted, pa.scalar(None, pa.int64()), requested.values)
+        _blank(requested, pc.and_(pc.equal(requested.values, 0), pc.greater(allocated.values, 0)))
     if "state" in values:
         codes = {"exit": values["exit_code"].values} if "exit_code" in values else {}
         values["error"] = Values(errors_of(values["state"].values, codes, batch_error))
@@ -84,6 +82,12 @@ def _derive(applications: Applications, values: dict[str, Values]) -> None:
     named = {name: values[name].values for name in ("executable", "job_name") if name in values}
     if named and "application" not in values:
         values["application"] = Values(applications.of_jobs(**named))
+
+
+def _blank(column: Values, rows: pa.Array) -> None:
+    """Set the chosen rows of a column to null."""
+    missing = pa.scalar(None, column.values.type)
+    column.values = pc.if_else(rows.fill_null(False), missing, column.values)
 
 
 _MEASURED = {"admincomment/cpu_s": "cpu_s", "admincomment/used_b": "max_rss_b"}
@@ -279,19 +283,17 @@ def _settled(
     if not unsettled or elapsed is None or not {"start", "end"} <= made.keys():
         return unsettled
     for row, pair in enumerate(zip(twice["start"], twice["end"], strict=True)):
-        # both: they moved together, which the elapsed time does not tell
-        if sum(pair) == 1:
-            name = "start" if pair[0] else "end"
-            later, _ = cells.utc(columns[name][row], zone, fold=1)
-            moments = {"start": made["start"][row], "end": made["end"][row]}
-            if cells.lasts({**moments, name: later}, elapsed[row]):
-                made[name][row] = later
-            unsettled -= cells.lasts({each: made[each][row] for each in moments}, elapsed[row])
-        elif all(pair):
-            later, _ = cells.utc(columns["end"][row], zone, fold=1)
-            if cells.lasts({"start": made["start"][row], "end": later}, elapsed[row]):
-                made["end"][row] = later
-                unsettled -= 2
+        if not any(pair):
+            continue
+        starts, ends = (
+            [made[name][row], *([cells.utc(columns[name][row], zone, fold=1)[0]] if again else [])]
+            for name, again in zip(("start", "end"), pair, strict=True)
+        )
+        # a start and an end that moved together are an elapsed time apart before and after
+        fits = [(start, end) for start in starts for end in ends if cells.lasts(start, end, elapsed[row])]
+        if len(fits) == 1:
+            made["start"][row], made["end"][row] = fits[0]
+            unsettled -= sum(pair)
     return unsettled
 
 

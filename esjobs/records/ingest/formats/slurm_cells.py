@@ -4,7 +4,6 @@ A cell without a value is None. One that cannot be read stays as it is, so that 
 """
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 
 _NO_ENERGY = frozenset({"0", *(str(2**bits - lacking) for bits in (32, 64) for lacking in (1, 2))})
@@ -236,13 +235,12 @@ def utc(text: str, zone: tzinfo, fold: int = 0) -> tuple[str | None, bool]:
     return moment.isoformat() + "Z", twice
 
 
-def lasts(moments: Mapping[str, str | None], elapsed: str | None) -> bool:
+def lasts(start: str | None, end: str | None, elapsed: str | None) -> bool:
     """True if start and end, in UTC, are as far apart as the elapsed seconds, give or take two.
 
-    >>> lasts({"start": "2026-10-25T00:50:00Z", "end": "2026-10-25T01:10:00Z"}, "1200")
+    >>> lasts("2026-10-25T00:50:00Z", "2026-10-25T01:10:00Z", "1200")
     True
     """
-    start, end = moments["start"], moments["end"]
     if start is None or end is None or elapsed is None or not elapsed.isdigit():
         return False
     apart = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

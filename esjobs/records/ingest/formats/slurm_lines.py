@@ -305,23 +305,25 @@ def _take(job: Row, steps: Sequence[Row], heading: Heading, account: Account) ->
 
 def _memory(row: Row, heading: Heading) -> str | None:
     """Return the memory of all tasks of a step as ``sacct`` writes sizes; None if that of one is all."""
-    texts = {name: row.cells[at].strip() for name, at in heading.at.items() if name in _OF_TASKS}
-    largest = texts.get("maxrss", "")
-    total = cells.resources(texts.get("tresusageintot", "")).get("mem")
+    largest = _cell(row, heading, "maxrss")
+    total = cells.resources(_cell(row, heading, "tresusageintot")).get("mem")
     if total is not None:
         return _largest([text for text in (total, largest) if text not in cells.NOTHING])
-    n_tasks = cells.integer(texts.get("ntasks", ""))
+    n_tasks = cells.integer(_cell(row, heading, "ntasks"))
     if n_tasks is None:
-        nodes = cells.integer(texts.get("nnodes", texts.get("allocnodes", ""))) or 1
+        nodes = cells.integer(_cell(row, heading, "nnodes", "allocnodes")) or 1
         launched = _STEP.fullmatch(_job_id(row, heading).partition(".")[2])
         return None if nodes > 1 and launched and largest not in cells.NOTHING else largest
-    mean = cells.bytes_of(texts.get("averss", ""))
+    mean = cells.bytes_of(_cell(row, heading, "averss"))
     if n_tasks > 1 and mean is not None and mean.isdigit():
         return str(int(mean) * n_tasks)
     return largest if n_tasks <= 1 or largest in cells.NOTHING else None
 
 
-_OF_TASKS = ("maxrss", "averss", "ntasks", "tresusageintot", "nnodes", "allocnodes")
+def _cell(row: Row, heading: Heading, *names: str) -> str:
+    """Return the cell of the first of these columns that the file has; empty without any."""
+    at = next((heading.at[name] for name in names if name in heading.at), None)
+    return "" if at is None else row.cells[at].strip()
 
 
 def _disk(steps: Sequence[Row], at: int) -> str | None:
