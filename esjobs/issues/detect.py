@@ -14,6 +14,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.identity import content_id
@@ -44,17 +45,22 @@ _COUNTED = ("n_jobs", "n_with_series", "n_without_record", "n_eligible", "n_resa
 
 @dataclass
 class _Balance:
-    """Counts of jobs of one or more days: ``n_jobs`` and so on, and by reason and severity."""
+    """Counts of jobs of one or more days: ``n_jobs`` and so on, by reason, and of findings by severity.
+
+    ``infos``: findings without rows, by rule.
+    """
 
     n: Counter[str] = field(default_factory=Counter)
     not_eligible: Counter[str] = field(default_factory=Counter)
     severities: Counter[str] = field(default_factory=Counter)
+    infos: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "_Balance") -> None:
         """Add the counts of another day."""
         self.n.update(other.n)
         self.not_eligible.update(other.not_eligible)
         self.severities.update(other.severities)
+        self.infos.update(other.infos)
 
 
 def detect(
@@ -171,12 +177,17 @@ def _day(
         "fingerprint": fingerprint,
         "rules": judging.rules.digest,
         **{name: balance.n[name] for name in _COUNTED},
-        "not_eligible": json.dumps(dict(sorted(balance.not_eligible.items())), ensure_ascii=False),
+        "not_eligible": _by_name(balance.not_eligible),
+        "infos": _by_name(balance.infos),
         # tags are infos: nobody has to act
         "n_issues": sum(count for name, count in balance.severities.items() if name != "info"),
     }
     changes.append(write(ISSUE_DAYS, str(day), rows_table(ISSUE_DAYS, [row]).to_batches()))
     return balance, changes
+
+
+def _by_name(counts: Mapping[str, int]) -> str:
+    return json.dumps(dict(sorted(counts.items())), ensure_ascii=False)
 
 
 def _of_block(
@@ -215,14 +226,17 @@ def _of_records(
     spools: dict[Table, RowSpool],
     balance: _Balance,
 ) -> None:
-    """Add issues of the jobs of a day without time series."""
+    """Add issues of the jobs of a day without time series; findings of severity info are only counted."""
     for jobs in jobs_without_series(store, names, day):
         facts = Facts(jobs, judging.clusters)
         ends = jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC"))
         # nothing was measured, so that findings of detectors count for none of them
         found = list(judged(judging.rules, facts, np.zeros(facts.n, np.bool_)))
         for cost in costed(found, facts):
-            _add_issues(spools[ISSUES], balance, issue_rows(day, facts, ends, cost))
+            rows = issue_rows(day, facts, ends, cost)
+            info = pc.equal(rows.column("severity"), "info")
+            balance.infos.update(rows.filter(info).column("detector").to_pylist())
+            _add_issues(spools[ISSUES], balance, rows.filter(pc.invert(info)))
         balance.n["n_jobs"] += jobs.num_rows
 
 
@@ -245,6 +259,7 @@ def _report(
         **{f"issues, {name}": total.severities[name] for name in ("critical", "major", "minor", "info")},
     }
     not_eligible = {f"not eligible: {reason}": n for reason, n in sorted(total.not_eligible.items())}
+    counted = {f"counted only: {rule}": n for rule, n in sorted(total.infos.items())}
     return RunReport(
         "detect",
         content_id({"window": str(window), "by": judging.digest}),
@@ -253,6 +268,6 @@ def _report(
         time.perf_counter() - began,
         rows_are="jobs",
         rows_become="issues",
-        counts={**{name: count for name, count in counts.items() if count}, **not_eligible},
+        counts={**{name: count for name, count in counts.items() if count}, **not_eligible, **counted},
         window=str(window),
     )

@@ -179,11 +179,12 @@ ISSUE_DAYS = Table(
         column("n_eligible", "integer", "jobs with series whose detector findings count", "jobs"),
         column("not_eligible", "text", "reasons why other jobs do not count, with numbers, JSON"),
         column("n_issues", "integer", "findings, without those of severity info", "issues"),
+        column("infos", "text", "findings of severity info in jobs without series, by rule, JSON: no rows"),
         column("n_resampled", "integer", "jobs whose series have different sampling intervals", "jobs"),
     ),
     time="day",
     made_by="detect",
-    shown=columns("day n_jobs n_with_series n_eligible not_eligible n_issues rules"),
+    shown=columns("day n_jobs n_with_series n_eligible not_eligible n_issues infos rules"),
     order=columns("-day"),
 )
 

@@ -1,5 +1,6 @@
 """The step: what is found in jobs made for it, that it is idempotent, and what it does with bad input."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,11 +31,13 @@ def test_what_is_wrong_is_found_and_nothing_else(detected: esjobs.Session) -> No
         "bandwidth": {"memory-bound"},
         "metadata": {"metadata-congestion"},
         "stops": {"collapse", "low-load", "cpu-idle"},
-        "short": {"short-job"},
         "lazy": {"low-efficiency"},
         "serial": {"low-efficiency", "one-core-used"},
         "near": {"memory-near-request"},
     }
+    # those of severity info in jobs without series are numbers of the day
+    (day,) = detected.tables.issue_days().rows.to_pylist()
+    assert json.loads(day["infos"]) == {"short-job": 1}
 
 
 def test_a_finding_carries_its_evidence(detected: esjobs.Session) -> None:

@@ -38,7 +38,7 @@ area = "request"
 value = "duration"
 limits = { long = "3 h" }
 when = "value > long"
-severity = "info"
+severity = "minor"
 hint = "{user} ran for {value:time}"
 
 [eligible.limits]
