@@ -305,13 +305,13 @@ QUESTIONS = (
     ),
     Asked(
         "slots that memory blocks",
-        "query --by queue --metric blocked_core_h --errors --where 'mem_per_core_b>2GB'",
-        _query("queue", "blocked_core_h", errors=True, where="mem_per_core_b>2GB"),
+        "query --by queue --metric blocked_core_h --where 'mem_per_core_b>2GB'",
+        _query("queue", "blocked_core_h", where="mem_per_core_b>2GB"),
         "select queue, sum(wall_s * (max_rss_b / 2e9 - cores)) / 3600 from jobs "
         "where max_rss_b / cores > 2e9 group by all",
         ("queue",),
         ("blocked_core_h",),
-        errors="blocked_core_h_err",
+        why=SUM,
     ),
     Asked(
         "black-hole nodes",
