@@ -9,6 +9,7 @@ from esjobs.cli.options import (
     filter_options,
     rows_options,
     say_notes,
+    say_notes,
     score_option,
     top_option,
     window_option,
@@ -111,9 +112,11 @@ def issues(
     """
     where = {name: values for name, values in filters.items() if values}
     with obj.session() as session:
-        rows = session.issues.work_list(split(by), window=window, where=where, least=min_severity).rows
+        answer = session.issues.work_list(split(by), window=window, where=where, least=min_severity)
+    rows = answer.rows
     if sort is not None:
         if sort not in rows.column_names:
             raise click.UsageError(f"no column '{sort}'; columns: {', '.join(rows.column_names)}")
         rows = rows.sort_by([(sort, "descending")])
     emit(rows.slice(0, top or None), form, out, title=f"issues by {by}, lost node-hours first")
+    say_notes(obj, answer.notes)

@@ -1,5 +1,7 @@
 """Issues as a list of work: names in the order of what their jobs lost."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,10 +9,11 @@ import pyarrow as pa
 
 from esjobs.core.arguments import Names, listed
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.query import Count, Filter, In, Maximum, Metric, Minimum, Query, Sum, SumProduct
+from esjobs.core.numbers import count
+from esjobs.core.query import Count, Days, Filter, In, Maximum, Metric, Minimum, Query, Sum, SumProduct
 from esjobs.core.window import Window
-from esjobs.publish.publication import finite
-from esjobs.schema.issues import ISSUES, SEVERITIES
+from esjobs.publish.publication import finite, read_table
+from esjobs.schema.issues import ISSUE_DAYS, ISSUES, SEVERITIES
 from esjobs.store.base import JobStore
 
 BY = (
@@ -72,6 +75,17 @@ def recurring(
     except NoResultError:
         return []
     return [row for row in rows.to_pylist() if row["job_name"] and row["n_jobs"] >= RECURRING]
+
+
+def counted_only(store: JobStore, window: Window | None = None) -> str | None:
+    """Return a sentence about findings without rows, those of severity info in jobs without series."""
+    days = [] if window is None else [Days.of_window(window)]
+    of_days = read_table(store, ISSUE_DAYS, days, ["infos"]).column("infos").to_pylist()
+    counts = sum((Counter(json.loads(each)) for each in of_days if each), Counter[str]())
+    if not counts:
+        return None
+    rules = ", ".join(f"{rule} {count(n)}" for rule, n in counts.most_common())
+    return f"Of severity info, in jobs without time series, only counted: {rules}"
 
 
 def _keys(by: Sequence[str]) -> tuple[str, ...]:

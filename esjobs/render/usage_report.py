@@ -4,6 +4,7 @@ It rests on job records alone and needs no speed factors.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from esjobs.core.text import visible
 from esjobs.core.window import Window, format_time
 from esjobs.delivered.energy import energy
 from esjobs.delivered.work import delivered
-from esjobs.issues.worklist import work_list
+from esjobs.issues.worklist import counted_only, work_list
 from esjobs.publish.publication import finite
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
@@ -189,12 +190,15 @@ def _scores(store: JobStore, window: Window) -> Part | None:
 
 
 def _issues(store: JobStore, window: Window) -> Part | None:
+    title, counted = "Issues of jobs", counted_only(store, window)
+    sentences = [f"{counted}."] if counted else []
     try:
         found = work_list(store, ("detector",), window=window, least="info").to_pylist()
     except NoResultError:
-        return None
+        return Part(title, "", sentences, [], None) if sentences else None
     rows = [{heading: row[name] for name, heading in ISSUE_COLUMNS} for row in found]
-    return _table("Issues of jobs", rows, "Most lost node-hours first. Hours of issues of one job overlap.")
+    part = _table(title, rows, "Most lost node-hours first. Hours of issues of one job overlap.")
+    return replace(part, sentences=sentences)
 
 
 def _delivered(store: JobStore, window: Window) -> Part | None:

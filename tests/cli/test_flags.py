@@ -37,10 +37,7 @@ def test_nothing_is_open_in_a_store_that_nobody_watched(tmp_path: Path) -> None:
     store = tmp_path / "jobs.duckdb"
     run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv", n_jobs=2)), store=store)
     shown = run("flags", store=store)
-    assert (shown.exit_code, shown.stdout) == (
-        0,
-        "no open flags\n(no rows)\n",
-    ) or "no open flags" in shown.stdout
+    assert (shown.exit_code, shown.stdout) == (0, "no open flags\n")
     failed = run("watch", store=store)
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr == "esjobs: no complete run, so flags cannot be updated; run: esjobs run\n"

@@ -69,7 +69,7 @@ def write_text_table(
         ]
         for line in _lines(pieces, widths, right):
             stream.write(line + "\n")
-    if not rows:
+    if not rows and (columns or not title):
         stream.write("(no rows)\n")
 
 
