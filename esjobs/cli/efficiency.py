@@ -9,7 +9,6 @@ from esjobs.cli.options import (
     filter_options,
     rows_options,
     say_notes,
-    say_notes,
     score_option,
     top_option,
     window_option,
