@@ -67,10 +67,12 @@ def speed(deviation: float) -> str:
     """Format a deviation of a speed in words.
 
     >>> speed(-0.372), speed(0.042), speed(-0.00001)
-    ('37 % slower', '4.2 % faster', '0 % faster')
+    ('37 % slower', '4.2 % faster', 'less than 0.1 % slower')
     """
     size = percent(abs(deviation))
-    return f"{size} {'slower' if deviation < 0 and size != '0 %' else 'faster'}"
+    if size == "0 %" and deviation:
+        size = "less than 0.1 %"
+    return f"{size} {'slower' if deviation < 0 else 'faster'}"
 
 
 def speed_range(low: float, high: float) -> str:

@@ -48,11 +48,14 @@ VARIED: tuple[str, ...] = (
     "own start-up time",
     "half of the tasks",
     "half of the time",
+    "halves that differ",
     "strays put back",
 )
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 HALVES: tuple[str, ...] = ("half of the tasks", "half of the time")
 """Kinds of which the sign is asked only: half of the jobs have larger errors."""
+DIFFERENT_HALVES = "halves that differ"
+"""Halves of the time between which the speed changed beyond errors: half the limit must survive both."""
 STRAYS = "strays put back"
 """The one under which the whole limit must survive: nothing says that strays are not of the name."""
 

@@ -119,6 +119,9 @@ FACTORS = Table(
             "k_err_shift", "number", "part of k_err_int: how far it moves where a test of the model fails"
         ),
         column(
+            "k_err_queues", "number", "part of k_err_int of CPU models: speed of their queues beside them"
+        ),
+        column(
             "cost_factor",
             "number",
             "start-up time of its jobs over that of the same tasks elsewhere",

@@ -83,6 +83,7 @@ class Factors:
     records_doubt: Texts | None = None  # Why the records of a name are in doubt, empty where they are not
     # Part of ``k_err_int``: how far factors move where a test of the model fails; None if none fails
     k_err_shift: Floats | None = None
+    k_err_queues: Floats | None = None  # Part of ``k_err_int`` of CPU models: their queues
     # Why less than half of the jobs, or of the tasks, are in the fit; empty where more are
     left_out: str = ""
     model_doubt: str = ""  # Tests of the model that failed, in words; empty if none did

@@ -24,12 +24,12 @@ from esjobs.schema.speed import (
     STABILITY_CHECKS,
     TASK_RESULTS,
 )
-from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
+from esjobs.speed.factors import METHODS, Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
-from esjobs.speed.mixes import Predicted, mix_rows, predicted
+from esjobs.speed.mixes import Predicted, mix_rows, predicted, with_queue_scatter
 from esjobs.speed.model_checks import ModelChecks, check_model, with_checks
 from esjobs.speed.ranking import with_ranking
 from esjobs.speed.residual_rows import pull_rows, residual_rows
@@ -82,6 +82,8 @@ def fit(
             item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
             if valid and level == "queue" and machine_sums is not None:
                 item = with_via_models(item, machine_sums, settings.min_name_jobs)
+            if level == "cpu_model" and METHODS[method].weights != "none":
+                item = with_queue_scatter(item, of_all[level], checked.sums.mix, fits)
             if headline:
                 item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
             for table, made in _rows(item, checks, sites, headline=headline):

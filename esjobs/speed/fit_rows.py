@@ -65,6 +65,7 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
         "class": factors.k_err_class,
         "cost": factors.k_err_cost,
         "shift": factors.k_err_shift,
+        "queues": factors.k_err_queues,
     }
     costs = item.data.name_costs if METHODS[factors.method].corrected else None
     standing_out = set() if costs is None else set(costs.standing_out().tolist())

@@ -2,16 +2,21 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
+
+import numpy as np
 
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import finite
 from esjobs.records.names.sites import Sites
-from esjobs.speed.factors import Factors
+from esjobs.speed.factors import Factors, Fit
 
 # Sums of jobs, CPU time and core time by queue and CPU model (None where the records name none)
 Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
+LEAST_QUEUES = 5  # Queues that tell how far they run from their CPU models
+_NORMAL = 1.4826  # Standard deviation of a normal over its median absolute deviation
+_MOST_TAKEN_UP = 3.0  # Where models are as many as queues, what they take up is not known any better
 LEAST_SHARE = 0.5  # Of the CPU time of a queue; on fewer models with a factor its mix predicts nothing
 
 
@@ -83,6 +88,45 @@ def _mean(parts: Sequence[tuple[float, float, float]], total: float) -> Predicte
     k = math.fsum(cpu_s * k for cpu_s, k, _ in parts) / weight
     k_err = math.sqrt(math.fsum((cpu_s * k_err) ** 2 for cpu_s, _, k_err in parts)) / weight
     return Predicted(k, k_err, share)
+
+
+def with_queue_scatter(item: Fit, of_all: Fit, mix: Mix, fits: Sequence[Factors]) -> Fit:
+    """Add to the errors of CPU models what queues do to all of their CPU models.
+
+    Queues run faster or slower than their CPU models by s. With the share w_q of the CPU time of a model in
+    queue q, and W_q of that of all models, the variance of its ln k grows by s^2 sum (w_q - W_q)^2.
+    ``of_all``: the fit of all types. Nothing is added where too few queues tell s.
+    """
+    s = _scatter_beside_models(mix, [*fits, of_all.factors])
+    if not s:
+        return item
+    queues, factors = comparable(fits, "queue"), item.factors
+    model_of = {str(name): number for number, name in enumerate(factors.name)}
+    queue_of = {name: number for number, name in enumerate(queues)}
+    cpu_s = np.zeros((len(factors.name), len(queue_of)))
+    for (queue, model), sums in mix.items():
+        if queue in queue_of and (model or "") in model_of:
+            cpu_s[model_of[model or ""], queue_of[queue]] += sums["cpu_s"]
+    of_model = cpu_s.sum(axis=1, keepdims=True)
+    shares = np.divide(cpu_s, of_model, out=np.zeros_like(cpu_s), where=of_model > 0)
+    moved = s * np.sqrt(((shares - cpu_s.sum(axis=0) / max(cpu_s.sum(), 1e-300)) ** 2).sum(axis=1))
+    of_queues = factors.k * np.where(of_model[:, 0] > 0, moved, 0.0)
+    k_err, k_err_int = (np.hypot(error, of_queues) for error in (factors.k_err, factors.k_err_int))
+    return replace(item, factors=replace(factors, k_err=k_err, k_err_int=k_err_int, k_err_queues=of_queues))
+
+
+def _scatter_beside_models(mix: Mix, fits: Sequence[Factors]) -> float | None:
+    """Return the scatter of ln k of queues beside their CPU models, robust; None with too few queues."""
+    queues, models = comparable(fits, "queue"), comparable(fits, "cpu_model")
+    predictions = {name: each for name, each in _unscaled(mix, fits).items() if each.k and name in queues}
+    n, dof = len(predictions), len(predictions) - len(models)
+    if n < LEAST_QUEUES:
+        return None
+    beside = np.array([math.log(queues[name][0] / (each.k or 1.0)) for name, each in predictions.items()])
+    of_fit = np.array([(queues[name][1] / queues[name][0]) ** 2 for name in predictions])
+    square = (_NORMAL * float(np.median(np.abs(beside - np.median(beside))))) ** 2
+    # models take up a part of what queues do
+    return math.sqrt(max(square * n / max(dof, n / _MOST_TAKEN_UP) - float(np.median(of_fit)), 0.0))
 
 
 def _scaled(each: Predicted, scale: float | None) -> Predicted:

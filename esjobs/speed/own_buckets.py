@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import fitters
-from esjobs.core.words import HALVES, STRAYS
+from esjobs.core.words import DIFFERENT_HALVES, HALVES, STRAYS
 from esjobs.speed.factors import Fit
 from fitters.layout.arrays import Floats, Ints, Mask
 
 _TASKS, _TIME = HALVES
+_DIFFER = 3.0  # Standard errors between two halves of the time that are no chance
 # What is changed, in words, and ln k under it minus ln k, per unit of the response; NaN without a factor
 Changed = list[tuple[str, Floats]]
 
@@ -67,8 +68,8 @@ def changes_of_own_buckets(
 ) -> dict[str, Changed]:
     """Return changes of ln k of each name from some of its own buckets, at the levels of the fit.
 
-    Halves of the tasks: every second one, in the order of their keys. Halves of the time: every second
-    period; each needs ``min_name_jobs`` of the name.
+    Halves of the tasks: every second one, in the order of their keys. Halves of the time: the periods before
+    and after the middle of the window; each needs ``min_name_jobs`` of the name.
     """
     own = _Own.of(fit, response)
     if own is None:
@@ -87,15 +88,16 @@ def changes_of_own_buckets(
     has_strays = np.bincount(unit[own.stray], minlength=len(base)) > 0
     return {
         _TASKS: halves,
-        _TIME: _halves_of_time(fit, own, base, min_name_jobs),
+        **_halves_of_time(fit, own, base, min_name_jobs),
         STRAYS: [("strays put back", np.where(has_strays, own.mean(np.ones_like(kept)) - base, np.nan))],
     }
 
 
-def _halves_of_time(fit: Fit, own: _Own, base: Floats, min_name_jobs: int) -> Changed:
+def _halves_of_time(fit: Fit, own: _Own, base: Floats, min_name_jobs: int) -> dict[str, Changed]:
+    """Return both halves, and once more those of names whose halves differ beyond errors."""
     data, cells = fit.data, fit.data.cells
     if cells is None:
-        return []
+        return {}
     place = np.full(len(data), -1)
     place[own.row[~own.stray]] = np.flatnonzero(~own.stray)
     inside = np.flatnonzero(place[cells.row] >= 0)
@@ -105,13 +107,18 @@ def _halves_of_time(fit: Fit, own: _Own, base: Floats, min_name_jobs: int) -> Ch
     change = own.change[bucket] + np.log(data.cpu_s[row] / data.events_eff[row]) - part
     variance = own.of_jobs[bucket] * data.n_jobs[row] / jobs + own.interaction**2
     usable = np.isfinite(variance) & (variance > 0)
-    later = cells.period[inside] % 2 == 1
-    halves = [
-        _weighted(own.unit[bucket], (usable & half) / np.where(usable, variance, 1.0), change, own.n_units)
-        for half in (~later, later)
-    ]
-    least = np.minimum(*(np.bincount(own.unit[bucket], jobs * half, own.n_units) for half in (~later, later)))
-    return [
-        (f"{which} half of the time", np.where(least >= min_name_jobs, half - base, np.nan))
+    unit, later = own.unit[bucket], 2 * cells.period[inside] > cells.period.max(initial=0)
+    weights = [(usable & half) / np.where(usable, variance, 1.0) for half in (~later, later)]
+    halves = [_weighted(unit, weight, change, own.n_units) for weight in weights]
+    least = np.minimum(*(np.bincount(unit, jobs * half, own.n_units) for half in (~later, later)))
+    of_time = {
+        f"{which} half of the time": np.where(least >= min_name_jobs, half - base, np.nan)
         for which, half in zip(("first", "second"), halves, strict=True)
-    ]
+    }
+    # what a name does to a task is the same in both halves, so that this error is rather too large
+    total = [np.maximum(np.bincount(unit, weight, own.n_units), 1e-300) for weight in weights]
+    differ = np.abs(halves[0] - halves[1]) > _DIFFER * np.sqrt(1 / total[0] + 1 / total[1])
+    return {
+        _TIME: list(of_time.items()),
+        DIFFERENT_HALVES: [(what, np.where(differ, moved, np.nan)) for what, moved in of_time.items()],
+    }

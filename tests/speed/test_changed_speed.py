@@ -1,5 +1,6 @@
 """A queue that gets other hardware in the middle of a window: its records are right, its speed is not one."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -58,3 +59,27 @@ def test_a_change_is_told_from_wrong_records(session: Session, by_task: bool) ->
     row = implausible[QUEUES[-1]]
     assert (CHANGED_SPEED in row["sentence"]) is not by_task
     assert ("window after its change" in needed(row, None, 0.2)) is not by_task
+
+
+def test_a_deviation_of_one_half_of_the_window_is_not_confirmed(session: Session) -> None:
+    put_grid(session, 1.6)
+    changes = list(_halves(session))
+    (first, _), (_, second) = (min(changes), max(changes))
+    # the last queue ran like the others, then 60 % faster
+    assert first == pytest.approx(0.76, abs=0.08)
+    assert second == pytest.approx(1.25, abs=0.12)
+
+
+def test_no_halves_differ_where_nothing_changes(session: Session) -> None:
+    put_grid(session, 1.0)
+    assert not list(_halves(session))
+
+
+def _halves(session: Session) -> Iterator[tuple[float, float]]:
+    """Factors of the halves that differ over those of the whole window."""
+    session.run("2026-03-02/2026-03-30")
+    k = {row["name"]: row["k"] for row in session.tables.factors(level="queue", type="all", method="gamma")}
+    for row in session.tables.stability_checks(level="queue", type="all", method="gamma"):
+        if row["change"] == "halves that differ":
+            assert row["name"] == QUEUES[-1]
+            yield row["k_low"] / k[row["name"]], row["k_high"] / k[row["name"]]

@@ -94,7 +94,7 @@ def test_nobody_is_accused_where_declarations_fall_into_two_groups(share: float,
     assert "Either they are right" in said["sentence"]
     assert said["n_confirmed"] == 0
     for candidate in flags.loc[flags["verdict"] == "deviates", "sentence"]:
-        assert "it is unclear who declares wrong" in candidate
+        assert "two groups disagree, and either may declare wrong" in candidate
 
 
 def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(tmp_path: Path) -> None:

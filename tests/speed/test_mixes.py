@@ -1,6 +1,7 @@
 """What queues ran on: shares of core time, and the factor that follows from those of their CPU models."""
 
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
 from esjobs.core.words import ALL_TYPES
 from esjobs.records.names.sites import Sites
-from esjobs.speed.factors import Factors
-from esjobs.speed.mixes import mix_rows, predicted
+from esjobs.speed.factors import Factors, Fit
+from esjobs.speed.mixes import mix_rows, predicted, with_queue_scatter
 
 
 def factors(level: str, values: dict[str, tuple[float, float]], component: int = 0) -> Factors:
@@ -137,3 +138,33 @@ def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
     residuals = demo.tables.residuals().to_pandas()
     assert residuals[residuals["level"] == "queue"]["site"].notna().all()
     assert residuals[residuals["level"] == "cpu_model"]["site"].isna().all()
+
+
+def test_errors_of_cpu_models_hold_what_their_queues_do_to_them() -> None:
+    """Queues run 10 % beside their CPU models, each of which is at a few queues."""
+    rng = np.random.default_rng(5)
+    pulls = []
+    for _ in range(60):
+        true = rng.lognormal(0, 0.3, 6)
+        of_queue = rng.lognormal(0, 0.1, 24)
+        cpu_s = rng.random((24, 6)) * (rng.random((24, 6)) < 0.3) + 1e-3
+        of_queue_and_model = of_queue[:, None] * true
+        seen = (cpu_s * of_queue_and_model).sum(axis=0) / cpu_s.sum(axis=0)
+        queues = (cpu_s * of_queue_and_model).sum(axis=1) / cpu_s.sum(axis=1)
+        mix = {(f"q{q}", f"m{m}"): sums(cpu_s[q, m]) for q in range(24) for m in range(6)}
+        models = factors("cpu_model", {f"m{m}": (seen[m], 0.002 * seen[m]) for m in range(6)})
+        of_queues = factors("queue", {f"q{q}": (queues[q], 0.005 * queues[q]) for q in range(24)})
+        item = Fit(cast("Any", None), np.zeros(0, bool), models, None, 1)
+        widened = with_queue_scatter(item, item, mix, [of_queues]).factors
+        shift = np.log(widened.k / true)
+        pulls.extend((shift - shift.mean()) / (widened.k_err / widened.k))
+    assert 0.8 < np.std(pulls) < 1.2
+    assert np.mean(np.abs(pulls) < 1.645) == pytest.approx(0.9, abs=0.06)
+
+
+def test_queues_that_run_as_their_models_add_nothing() -> None:
+    queues = factors("queue", {f"q{number}": (1.5, 0.05) for number in range(8)})
+    mix = {(f"q{number}", "fast"): sums(10.0) for number in range(8)}
+    item = Fit(cast("Any", None), np.zeros(0, bool), MODELS, None, 1)
+    assert with_queue_scatter(item, item, mix, [queues]) is item
+    assert with_queue_scatter(item, item, MIX, [factors("queue", {"half": (2.0, 0.1)})]) is item

@@ -39,8 +39,8 @@ def test_a_plain_grid_has_its_tests_and_no_doubt() -> None:
     ("changes", "test", "word"),
     [
         ({"days": 28, "task_drift": 0.6}, "p_time", "change with time"),
-        ({"load": 0.4}, "p_factor", "run otherwise on some queues"),
-        ({"wide_vectors": 0.4, "models": 4}, "p_factor", "run otherwise on some queues"),
+        ({"load": 0.4}, "p_factor", "some tasks are faster on some queues"),
+        ({"wide_vectors": 0.4, "models": 4}, "p_factor", "some tasks are faster on some queues"),
         ({"power": 1.3, "lengths": 3.0}, "p_power", "to the power 1.2"),
         ({"power": 0.7, "lengths": 11.0}, "p_power", "to the power 0.6"),
     ],

@@ -56,6 +56,16 @@ def test_of_half_of_the_tasks_the_sign_is_asked_and_of_an_own_start_up_time_half
     assert under(slow, change("own start-up time", 0.95, 0.95)) is not None
 
 
+def test_of_halves_that_differ_half_the_limit_is_asked() -> None:
+    assert under(FAST, change("half of the time", 1.02, 1.9)) is None
+    assert under(FAST, change("halves that differ", 1.12, 1.9)) is None
+    assert under(FAST, change("halves that differ", 1.02, 1.9)) is not None
+
+
+def test_nothing_is_confirmed_against_an_imported_value_that_replaced_another() -> None:
+    assert under(replace(FAST, declared=replace(FAST.declared, before=6.0))) is not None
+
+
 def test_every_check_has_its_number_and_the_deviation_says_what_refutes_it() -> None:
     evidence = replace(
         FAST,

@@ -130,7 +130,7 @@ def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
 @pytest.mark.parametrize(
     ("doubt", "stable", "unstable_under", "tasks", "why"),
     [
-        ("two groups", True, None, 5, "it is unclear who declares wrong"),
+        ("two groups", True, None, 5, "two groups disagree, and either may declare wrong"),
         ("", None, None, 5, "stability is tested for the default method only"),
         ("", False, "evgen only: +3 %", 5, "evgen only: +3 %"),
         (

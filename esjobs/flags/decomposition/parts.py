@@ -132,6 +132,8 @@ def largest(parts: Sequence[Part]) -> Part:
 
 def in_one_sentence(facts: Facts, parts: Sequence[Part]) -> str:
     """Describe the deviation and its largest part."""
+    if abs(math.log1p(facts.deviation)) < facts.error:
+        return f"The deviation of {signed_percent(facts.deviation)} is within its error."
     first = largest(parts)
     share = first.effect / math.log1p(facts.deviation) if facts.deviation else 1.0
     how = "most" if share < NEARLY_ALL else "nearly all"
@@ -217,7 +219,7 @@ def _rest(effect: float, error: float) -> str:
     hint = (
         "check overcommit, SMT, virtual machines and power settings"
         if effect < 0
-        else "check SMT, empty job slots and clock boost"
+        else "check SMT, empty job slots, clock boost and the event counts of jobs"
     )
     return f"its hosts run {speed(math.expm1(effect))} than the same CPU models elsewhere; {hint}"
 

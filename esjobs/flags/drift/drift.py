@@ -176,7 +176,8 @@ def _drift_rows(
         mine = sorted(queues_of.get(change.name, ())) if level == "site" else [change.name]
         mix = mix_change(*mixes_beside(store, change, mine, last), factors) if factors else None
         queue = None
-        if level != "queue":
+        # the one queue of a site is the site
+        if level != "queue" and not (level == "site" and len(mine) == 1):
             where = In("queue", tuple(mine)) if level == "site" else In("cpu_model", (change.name,))
             queue = queue_behind(store, change, searches["queue"].changes, where, last)
         edit = edit_beside(edits.get(change.name, ()), change)

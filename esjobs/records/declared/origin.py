@@ -7,7 +7,7 @@ default of the information system (10.0) or of the accounting (12.0) declares no
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -101,6 +101,7 @@ class Declared:
     beside a default and never replaces it. ``values_ratio``: of a value that follows from records, the ratio
     of the two values that its jobs carry on the same days, where wrong core counts explain it. ``error``:
     relative, of a published score that tables give a range for. ``note``: why they give no value.
+    ``before``: another value that was imported and in force when the window began.
     """
 
     name: str
@@ -116,6 +117,12 @@ class Declared:
     values_ratio: float | None = None
     error: float = 0.0
     note: str = ""
+    before: float | None = None
+
+    @property
+    def changed(self) -> bool:
+        """True if several values were in force inside the window, by the records or by dates of imports."""
+        return self.origin == "changed" or self.before is not None
 
     @property
     def usable(self) -> bool:
@@ -177,10 +184,12 @@ def declare(
     site: Site,
     site_values: Mapping[str, float],
     records_benchmark: str = "HS06",
+    before: Declaration | None = None,
 ) -> Declared:
     """Settle the value that one name declares, and its origin: none, default, changed, inherited or own.
 
     ``site_values``: the value of each site itself, to tell an inherited value from the queue's own.
+    ``before``: the imported row in force when the window began.
     """
     from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
     parent = imported.parent_corepower if imported else None
@@ -198,8 +207,24 @@ def declare(
     origin = _origin(value, parent, from_records_only)
     values_ratio = None if from_records_only is None else from_records_only.values_ratio
     return Declared(
-        name, value, benchmark, origin, *site, from_records, parent, source, values_ratio=values_ratio
+        name,
+        value,
+        benchmark,
+        origin,
+        *site,
+        from_records,
+        parent,
+        source,
+        values_ratio=values_ratio,
+        before=_other_before(value, before) if source != RECORDS else None,
     )
+
+
+def _other_before(value: float, before: Declaration | None) -> float | None:
+    """Return the value that an imported one replaced, None where it declares the same or nothing."""
+    if before is None or before.corepower is None or is_default(before.corepower):
+        return None
+    return None if same_value(before.corepower, value, DISAGREEMENT) else before.corepower
 
 
 def declare_site(name: str, queues: Sequence[tuple[Declared, float]], *, guessed: bool) -> Declared:
@@ -224,9 +249,18 @@ def declare_site(name: str, queues: Sequence[tuple[Declared, float]], *, guessed
     origin = _origin_of_site([declared for declared, _ in parts])
     ratios = (declared.values_ratio for declared, _ in queues)
     values_ratio = next((ratio for ratio in ratios if ratio is not None), None)
-    return Declared(
+    settled = Declared(
         name, value, one.benchmark, origin, name, guessed, None, parent, QUEUES, country, values_ratio
     )
+    return replace(settled, before=_mean_before(parts))
+
+
+def _mean_before(parts: Sequence[tuple[Declared, float]]) -> float | None:
+    """Return the mean of what queues declared when the window began; None if none of them changed."""
+    if all(declared.before is None for declared, _ in parts):
+        return None
+    values = [(declared.before or declared.corepower or 0.0, core_s) for declared, core_s in parts]
+    return math.fsum(value * core_s for value, core_s in values) / math.fsum(core_s for _, core_s in parts)
 
 
 def _origin_of_site(queues: Sequence[Declared]) -> Origin:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
 
@@ -56,6 +56,8 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
             recorded.get(name),
             site=sites.of(name) if level == "queue" else Site(name, guessed=True),
             site_values=site_values,
+            # a row is in force from its very first moment
+            before=newest_valid(imported.get(name, ()), window.start + timedelta.resolution),
         )
         declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
     if level == "cpu_model":

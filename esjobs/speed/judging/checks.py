@@ -24,6 +24,7 @@ _SHOWN = dict(
             "start-up time as elsewhere (f = 1)",
             "each half of its tasks",
             "each half of the time",
+            "the halves, which differ beyond errors",
             "strays put back",
         ),
         strict=True,
@@ -52,11 +53,13 @@ class Check:
 def checks_of(evidence: Evidence, changes: Iterable[Change]) -> Iterator[Check]:
     """Yield the checks of a name with a deviation: its records, then the deviations under every change."""
     units = evidence.n_units + evidence.n_cut
-    yield Check("jobs cut off by a time limit", f"in {evidence.n_cut} of {units} task units, left out")
+    cut = f"in {evidence.n_cut} of {units} task units, which are left out" if evidence.n_cut else "none"
+    yield Check("jobs cut off by a time limit", cut)
     if evidence.core_use is not None:
         yield Check("core counts", f"CPU time is {evidence.core_use:.2f} of wall time x cores")
     buckets = evidence.n_buckets + evidence.n_rejected
-    yield Check("two speeds", f"{evidence.n_rejected} of {buckets} buckets do not fit its others")
+    apart = f"{evidence.n_rejected} of {buckets} buckets do" if evidence.n_rejected else "no bucket does"
+    yield Check("two speeds", f"{apart} not fit the others of the queue")
     if evidence.deviation_raw is not None:
         yield Check("no start-up time removed", low=evidence.deviation_raw, high=evidence.deviation_raw)
     for item in changes:

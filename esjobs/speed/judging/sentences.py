@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from esjobs.core.numbers import declared as as_declared
 from esjobs.core.numbers import exact_percent, speed, sure
-from esjobs.core.words import DEVIATION_LIMIT, INTERVAL_LEVEL, JUDGED, Verdict, noun
+from esjobs.core.words import DEVIATION_LIMIT, INTERVAL_LEVEL, JUDGED, SURE, Verdict, noun
 from esjobs.records.declared.origin import Declared
 from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
 from esjobs.speed.judging.verdicts import Evidence
@@ -67,7 +67,7 @@ def describe_verdict(
     after = _joined(proposal.note or "", note)
     if proposal.corepower is None:
         return VerdictText(_joined(ran, f"No proposed value: {proposal.reason}.", after))
-    return VerdictText(ran, _advice(level), after)
+    return VerdictText(ran, _advice(level, evidence.deviation or 0.0), after)
 
 
 def _ran_like(evidence: Evidence, verdict: Verdict, level: str, limit: float) -> str:
@@ -98,20 +98,27 @@ def _sureness(p_off: float, verdict: Verdict, limit: float) -> str:
         return f"off by more than {exact_percent(limit)}, {sure(p_off)} sure"
     if verdict == "ok":
         return f"within {exact_percent(limit)}, {sure(1 - p_off)} sure"
+    if p_off < 1 - SURE:
+        # its own jobs allow more than the probability does, which rests on the others, too
+        return (
+            f"its interval reaches beyond {exact_percent(limit)}; as most others declare the right value, "
+            f"the probability of more is {sure(p_off)}"
+        )
     return f"off by more than {exact_percent(limit)} with a probability of {sure(p_off)}"
 
 
 def _lacking(doubt: str, stable: bool | None, unstable_under: str | None) -> list[str]:
-    lacking = ["it is unclear who declares wrong"] if doubt else []
+    lacking = ["two groups disagree, and either may declare wrong"] if doubt else []
     if stable is None:
         return [*lacking, "stability is tested for the default method only"]
     return lacking if stable else [*lacking, f"the verdict changes in a stability check ({unstable_under})"]
 
 
-def _advice(level: str) -> str:
+def _advice(level: str, deviation: float) -> str:
     if level == "cpu_model":
         return "Check the reference score, and whether the hosts use SMT or overcommit."
-    return "If this contradicts your hardware list, check SMT and overcommit, or run the benchmark again."
+    what = "SMT and overcommit" if deviation < 0 else "SMT, empty job slots and the event counts of jobs"
+    return f"If this contradicts your hardware list, check {what}, or run the benchmark again."
 
 
 def _sole_link(via: str, level: str) -> str:
@@ -126,6 +133,8 @@ def _declared_note(declared: Declared) -> str:
         notes.append(f"Job records imply {as_declared(declared.from_records)}.")
     if declared.origin == "changed":
         notes.append("The declared value changed inside the window.")
+    if declared.before is not None:
+        notes.append(f"Inside the window it replaced {as_declared(declared.before)}.")
     if declared.origin == "mean":
         notes.append("The declared value is the mean of its queues.")
     if declared.origin == "inherited":

@@ -70,7 +70,7 @@ def unstable_under(
 
 
 def _unstable_value(evidence: Evidence, deviation: float, limit: float) -> str | None:
-    if evidence.declared.origin == "changed":
+    if evidence.declared.changed:
         return CHANGED
     raw = evidence.deviation_raw
     if raw is not None and not survives("deviates", deviation, raw, limit):

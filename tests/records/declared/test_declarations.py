@@ -1,5 +1,6 @@
 """Where a declared value comes from, and whether it is a measurement."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -55,6 +56,20 @@ def test_a_constant_value_is_found_and_not_called_changed(value: float, core_s: 
     assert found.value == pytest.approx(value, rel=1e-3)
     declared = settle(None, found)
     assert declared.origin == ("default" if is_default(found.value, float(np.mean(core_s))) else "own")
+
+
+@pytest.mark.parametrize(
+    ("before", "replaced"), [(None, None), (14.001, None), (14.0, None), (10.0, None), (11.0, 11.0)]
+)
+def test_an_imported_value_that_replaced_another_in_the_window_has_changed(
+    before: float | None, replaced: float | None
+) -> None:
+    site = Site("S", guessed=False)
+    earlier = None if before is None else row(before)
+    found = declare("Q_UCORE", row(14.0, "2026-03-16"), None, site=site, site_values={}, before=earlier)
+    assert (found.origin, found.before, found.changed) == ("own", replaced, replaced is not None)
+    of_site = declare_site("S", [(found, 10.0), (replace(found, before=None), 10.0)], guessed=False)
+    assert of_site.changed is found.changed
 
 
 def test_two_values_in_the_window_are_changed() -> None:
