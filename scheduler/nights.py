@@ -153,6 +153,8 @@ class Nights:
         :class:`UsageError` for a day that is not over, :class:`ClockError` as :meth:`tend` without ``last``.
         """
         self._require_over(last)
+        if first is not None and last is not None and first > last:
+            raise UsageError(f"{first} is after {last}; begin with the older night")
         if last is None:
             self._require_plausible(self.due)
 
@@ -164,8 +166,11 @@ class Nights:
         return self._run(chosen)
 
     def rerun(self, night: date) -> Row:
-        """Run every step of a night again; :class:`UsageError` for a day that is not over."""
+        """Run every step of a night again; :class:`UsageError` for a day not over, or before all jobs."""
         self._require_over(night)
+        first = self._store.span().first
+        if first is not None and night < first.date():
+            raise UsageError(f"no jobs on or before {night}; the first ended on {first.date()}")
         return self._run(lambda _: [night], again=True)[0]
 
     def pause(self, *, by: str | None = None, note: str = "") -> None:

@@ -17,6 +17,7 @@ from esjobs.core.version import __version__
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
 from esjobs.entry import open as open_session
+from esjobs.flags.answering.settings import WebSettings
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import count_rows, read_table
 from esjobs.publish.stored import stored_runs
@@ -28,8 +29,10 @@ from esjobs.schema.jobs import LOADS
 from esjobs.schema.notifications import NOTIFICATIONS, WITHHELD
 from esjobs.settings import Settings
 from esjobs.store.base import Ailing
+from scheduler.calendar import Calendar
 from scheduler.notifications.settings import NotifySettings
 from scheduler.plan import sentences
+from scheduler.settings import NightsSettings
 
 _PACKAGES = (
     "duckdb",
@@ -69,7 +72,11 @@ def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Fi
     except EsjobsError as error:
         yield "settings", FAILED, str(error), _AGAIN
         return
-    yield "settings", "ok", "defaults and environment" if config is None else str(config), ""
+    wrong = _wrong_times_and_addresses(settings)
+    if wrong:
+        yield "settings", FAILED, wrong, _AGAIN
+    else:
+        yield "settings", "ok", "defaults and environment" if config is None else str(config), ""
     for file, mode in exposed(config, settings):
         yield (
             "secrets",
@@ -211,10 +218,26 @@ def _field_findings(session: Session) -> Iterator[_Finding]:
         yield f"field {row.field}", row.check, f"{row.state}: {row.note or row.foreign}", row.effect
 
 
+def _wrong_times_and_addresses(settings: Settings) -> str:
+    """Return what ``esjobs serve`` would refuse; empty if nothing."""
+    nights, listen = settings.section(NightsSettings), settings.section(WebSettings).listen
+    try:
+        Calendar(nights.cron, nights.time_zone)
+        if listen:
+            from esjobs.web.server import listen_on
+
+            listen_on(listen)
+    except EsjobsError as error:
+        return str(error)
+    return ""
+
+
 def _result_findings(session: Session) -> Iterator[_Finding]:
     reasons: dict[str, str] = {}
-    for row in session.tables.fits().rows.to_pylist():
-        if row["status"] != "ok" and row["processing_type"] == ALL_TYPES:
+    of_all = [row for row in session.tables.fits() if row["processing_type"] == ALL_TYPES]
+    fitted = {row["level"] for row in of_all if row["status"] == "ok"}
+    for row in of_all:
+        if row["level"] not in fitted:
             reasons.setdefault(row["level"], row["reason"])
     for level, reason in reasons.items():
         yield f"fit by {level}", "missing", reason, "see: esjobs show components"

@@ -87,7 +87,7 @@ def jobs(
 
 def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> str:
     if limit is None or limit >= n_jobs:
-        return f"{n_jobs:,} jobs"
+        return f"{n_jobs:,} {'job' if n_jobs == 1 else 'jobs'}"
     order = f"by {sort}, {'largest' if desc else 'smallest'} first" if sort else "latest end first"
     return f"{limit:,} of {n_jobs:,} jobs, {order}; show all with --top 0"
 

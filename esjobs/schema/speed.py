@@ -118,9 +118,7 @@ FACTORS = Table(
         column(
             "k_err_shift", "number", "part of k_err_int: how far it moves where a test of the model fails"
         ),
-        column(
-            "k_err_queues", "number", "part of k_err_int of CPU models: speed of their queues beside them"
-        ),
+        column("k_err_queues", "number", "part of k_err_int of CPU models: their queues"),
         column(
             "cost_factor",
             "number",

@@ -109,8 +109,8 @@ def with_queue_scatter(item: Fit, of_all: Fit, mix: Mix, fits: Sequence[Factors]
             cpu_s[model_of[model or ""], queue_of[queue]] += sums["cpu_s"]
     of_model = cpu_s.sum(axis=1, keepdims=True)
     shares = np.divide(cpu_s, of_model, out=np.zeros_like(cpu_s), where=of_model > 0)
-    moved = s * np.sqrt(((shares - cpu_s.sum(axis=0) / max(cpu_s.sum(), 1e-300)) ** 2).sum(axis=1))
-    of_queues = factors.k * np.where(of_model[:, 0] > 0, moved, 0.0)
+    shift = s * np.sqrt(((shares - cpu_s.sum(axis=0) / max(cpu_s.sum(), 1e-300)) ** 2).sum(axis=1))
+    of_queues = factors.k * np.where(of_model[:, 0] > 0, shift, 0.0)
     k_err, k_err_int = (np.hypot(error, of_queues) for error in (factors.k_err, factors.k_err_int))
     return replace(item, factors=replace(factors, k_err=k_err, k_err_int=k_err_int, k_err_queues=of_queues))
 

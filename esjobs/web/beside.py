@@ -2,9 +2,12 @@
 
 import logging
 import multiprocessing
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
+from threading import Thread
 
 from esjobs.core.errors import EsjobsError
 from esjobs.flags.answering.settings import WebSettings
@@ -58,10 +61,19 @@ def web_beside(settings: Settings) -> Iterator[WebBeside | None]:
         beside.end()
 
 
+def _end_with_parent() -> None:
+    """End this process with the service: a killed one ends no other, and the port stays in use."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _serve(settings: Settings) -> None:
     from esjobs.web.server import serve
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s web: %(message)s")
+    Thread(target=_end_with_parent, daemon=True).start()
     chosen = settings.section(WebSettings)
     try:
         serve(settings, chosen.listen, chosen.hosts, public=chosen.public, ready=_log.info)

@@ -40,6 +40,7 @@ from esjobs.render.profile.profile import Profile, profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page, wall_page
 from esjobs.schema.issues import SEVERITIES
+from esjobs.schema.today import EVERYWHERE
 from esjobs.today.incident import parts
 from esjobs.today.sentences import window_of
 from esjobs.today.states import Incident
@@ -72,7 +73,7 @@ _PEOPLE = ("user", "project")
 _BELONGS = {"queue": "Queue", "task_id": "Task", "user": "User", "project": "Project"}
 _LISTS = ("user", "project", "detector", "user,detector", "user,job_name,detector", "job")
 _SORTED = ("lost_node_h", "weighted_node_h", "idle_core_h", "idle_gpu_h", "n_jobs", "value_high", "last")
-_NO_NAMES = ("", "-", "–", "others", "all")
+_NO_NAMES = ("", "-", "–", "others", "all", "not recorded", EVERYWHERE)
 
 
 def today(request: Request) -> Reply:
@@ -322,7 +323,8 @@ def _around(request: Request, style: str) -> Around:
 def _leader(request: Request) -> Callable[[str, str], str]:
     def lead(heading: str, cell: str) -> str:
         kind = _LEADS.get(heading)
-        hidden = request.hides_people and kind in _PEOPLE
+        # a task is compared with all sites, of which a site sees its own
+        hidden = (request.hides_people and kind in _PEOPLE) or (kind, request.reader.role) == ("task", "site")
         # names with escapes are not what is stored
         if kind is None or hidden or cell in _NO_NAMES or "\\" in cell:
             return ""

@@ -12,7 +12,7 @@ from esjobs.cli.demo import demonstrate
 from esjobs.core.words import ALL_TYPES
 from esjobs.records.names.sites import Sites
 from esjobs.speed.factors import Factors, Fit
-from esjobs.speed.mixes import mix_rows, predicted, with_queue_scatter
+from esjobs.speed.mixes import Mix, mix_rows, predicted, with_queue_scatter
 
 
 def factors(level: str, values: dict[str, tuple[float, float]], component: int = 0) -> Factors:
@@ -151,7 +151,7 @@ def test_errors_of_cpu_models_hold_what_their_queues_do_to_them() -> None:
         of_queue_and_model = of_queue[:, None] * true
         seen = (cpu_s * of_queue_and_model).sum(axis=0) / cpu_s.sum(axis=0)
         queues = (cpu_s * of_queue_and_model).sum(axis=1) / cpu_s.sum(axis=1)
-        mix = {(f"q{q}", f"m{m}"): sums(cpu_s[q, m]) for q in range(24) for m in range(6)}
+        mix: Mix = {(f"q{q}", f"m{m}"): sums(cpu_s[q, m]) for q in range(24) for m in range(6)}
         models = factors("cpu_model", {f"m{m}": (seen[m], 0.002 * seen[m]) for m in range(6)})
         of_queues = factors("queue", {f"q{q}": (queues[q], 0.005 * queues[q]) for q in range(24)})
         item = Fit(cast("Any", None), np.zeros(0, bool), models, None, 1)
@@ -164,7 +164,7 @@ def test_errors_of_cpu_models_hold_what_their_queues_do_to_them() -> None:
 
 def test_queues_that_run_as_their_models_add_nothing() -> None:
     queues = factors("queue", {f"q{number}": (1.5, 0.05) for number in range(8)})
-    mix = {(f"q{number}", "fast"): sums(10.0) for number in range(8)}
+    mix: Mix = {(f"q{number}", "fast"): sums(10.0) for number in range(8)}
     item = Fit(cast("Any", None), np.zeros(0, bool), MODELS, None, 1)
     assert with_queue_scatter(item, item, mix, [queues]) is item
     assert with_queue_scatter(item, item, MIX, [factors("queue", {"half": (2.0, 0.1)})]) is item

@@ -146,7 +146,7 @@ def _checked(row: Row) -> Iterator[str]:
         yield f"Rests on {many(row['n_jobs'], 'job')} of {many(row['n_tasks'], 'task')}."
         yield f"Checked (deviation under each): {row['checks']}."
     if row["refuted_by"]:
-        yield f"Refuted by: {row['refuted_by']}."
+        yield f"What would refute this: {row['refuted_by']}."
 
 
 def _flag(state: Row) -> str:

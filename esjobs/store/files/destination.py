@@ -80,7 +80,9 @@ def unwritable(out: str, error: OSError) -> Exception:
     if isinstance(error, BrokenPipeError):
         return error
     where = "standard output" if out == STANDARD_OUTPUT else out
-    return InputError(f"cannot write {where}: {error.strerror or error}; use a writable path")
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "free disk space, or use another path" if full else "use a writable path"
+    return InputError(f"cannot write {where}: {error.strerror or error}; {remedy}")
 
 
 @contextlib.contextmanager
