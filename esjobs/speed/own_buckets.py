@@ -120,5 +120,5 @@ def _halves_of_time(fit: Fit, own: _Own, base: Floats, min_name_jobs: int) -> di
     differ = np.abs(halves[0] - halves[1]) > _DIFFER * np.sqrt(1 / total[0] + 1 / total[1])
     return {
         _TIME: list(of_time.items()),
-        DIFFERENT_HALVES: [(what, np.where(differ, moved, np.nan)) for what, moved in of_time.items()],
+        DIFFERENT_HALVES: [(what, np.where(differ, change, np.nan)) for what, change in of_time.items()],
     }

@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -62,3 +64,35 @@ def test_pages_come_again_and_end_with_the_service(demo_folder: Path, tmp_path: 
         assert "</html>" in until_open(port)
         (again,) = webs(os.getpid())
     assert not psutil.pid_exists(again)
+
+
+BESIDE = """
+import sys, time
+from pathlib import Path
+from esjobs.entry import load
+from esjobs.web.beside import web_beside
+if __name__ == "__main__":
+    with web_beside(load(Path(sys.argv[1]), sys.argv[2])) as web:
+        web.tend()
+        time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_pages_end_where_the_service_is_killed(demo_folder: Path, tmp_path: Path) -> None:
+    port = free_port()
+    config, program = tmp_path / "esjobs.toml", tmp_path / "beside.py"
+    config.write_text(f'[web]\nlisten = "127.0.0.1:{port}"\n')
+    program.write_text(BESIDE)
+    command = [sys.executable, str(program), str(config), f"duckdb:{demo_folder / 'demo.duckdb'}"]
+    with subprocess.Popen(command) as service:
+        try:
+            until_open(port)
+            (listening,) = webs(service.pid)
+        finally:
+            service.kill()
+    psutil.wait_procs([psutil.Process(listening)] if psutil.pid_exists(listening) else [], timeout=30)
+    assert not psutil.pid_exists(listening)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
