@@ -117,7 +117,10 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     if span.first is None or span.last is None:
         yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo"
         return
-    yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
+    ahead = span.last > session._context.clock() + timedelta(days=1)
+    todo = "jobs end in the future; undo their load: esjobs ingest --undo LOAD" if ahead else ""
+    text = f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}"
+    yield "jobs", FAILED if ahead else "ok", text, todo
     yield from _plan_findings(session)
     for table in TABLES:
         yield f"table {table.name}", "ok", f"{count_rows(session.store, table):,} rows", ""
@@ -183,8 +186,6 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
     if health.last_end is not None:
         stopped = FAILED if health.stopped else "ok"
         todo = "no job has ended recently; check the delivery of job records" if health.stopped else ""
-        if health.last_end > session._context.clock() + timedelta(days=1):
-            stopped, todo = FAILED, "jobs end in the future; undo their load: esjobs ingest --undo LOAD"
         yield "newest job", stopped, format_time(health.last_end), todo
 
 

@@ -1,6 +1,6 @@
 """Notes that people enter about flags and incidents, checked in one place."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from esjobs.core.errors import UsageError
@@ -8,14 +8,20 @@ from esjobs.core.identity import content_id
 from esjobs.core.window import format_time
 
 LONGEST_TEXT = 4000  # Characters of a note
+LONGEST_DAYS = 730  # Of an acknowledgement
 
 
 def require_ahead(until: date, night: date) -> None:
-    """Raise :class:`UsageError` for an acknowledgement that ends by the last night."""
+    """Raise :class:`UsageError` for an acknowledgement that ends by the last night, or hardly ever."""
     if until <= night:
         raise UsageError(
             f"an acknowledgement until {until} would have expired: the last night is {night}; use a later "
             "date"
+        )
+    if until > night + timedelta(days=LONGEST_DAYS):
+        raise UsageError(
+            f"an acknowledgement until {until} lasts longer than {LONGEST_DAYS} days after the last night, "
+            f"{night}; use an earlier date"
         )
 
 

@@ -48,7 +48,8 @@ def preview(
     template.
     """
     settings, today = mailer.settings, mailer.clock().date()
-    notices = notices_of(store, night, settings, today=today, alerts=alerts)
+    # what the night itself would send: later nights have messages of their own
+    notices = notices_of(store, night, settings, today=night, alerts=alerts)
     history = history_of(store, notices, max(night, today))
     current = {notice.id for notice in notices}
     try:

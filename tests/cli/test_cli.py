@@ -295,6 +295,23 @@ def test_doctor_and_fields(filled: Path) -> None:
     assert {"field", "metric"} == {row["kind"] for row in listed}
 
 
+@pytest.mark.parametrize("line", ['[nights]\ncron = "99 3 * * *"', '[web]\nlisten = "foo"'])
+def test_doctor_names_settings_that_a_service_refuses(filled: Path, tmp_path: Path, line: str) -> None:
+    config = tmp_path / "esjobs.toml"
+    config.write_text(f"{line}\n")
+    result = run("--config", str(config), "doctor", "--format", "json", store=filled)
+    assert result.exit_code == 1
+    assert {row["check"] for row in json.loads(result.stdout) if row["state"] == "failed"} == {"settings"}
+
+
+def test_doctor_names_jobs_of_the_future(tmp_path: Path) -> None:
+    store, jobs = tmp_path / "jobs.duckdb", job_file(tmp_path / "jobs.csv", n_jobs=1)
+    jobs.write_text(jobs.read_text().replace("2018-08-10", "2099-08-10"))
+    run("ingest", "jobs", str(jobs), store=store)
+    rows = json.loads(run("doctor", "--format", "json", store=store).stdout)
+    assert "jobs" in {row["check"] for row in rows if row["state"] == "failed"}
+
+
 def test_parquet_is_read_back_as_the_frame_of_a_session(filled: Path, tmp_path: Path) -> None:
     for what in ("flags", "day_books"):
         out = tmp_path / f"{what}.parquet"

@@ -100,7 +100,8 @@ def test_a_node_that_fails_fast_and_takes_many_jobs_is_a_black_hole(
     every = session.errors.nodes(queue="A", every=True).rows
     assert every.num_rows == 20
     again = session.errors.nodes(site=["A", "B"]).rows
-    assert again.to_pylist() == [row]
+    # threads of the engine add up in any order
+    assert again.to_pylist() == [pytest.approx(row, rel=1e-12)]
     assert sum(every.column("failed").to_pylist()) == session.query((), ["failed"]).rows["failed"][0].as_py()
 
 

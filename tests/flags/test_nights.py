@@ -1,7 +1,7 @@
 """Nights through a store: which jobs are apart, what a night that is run again leaves, what people enter."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -366,6 +366,7 @@ def test_answers_are_kept_with_who_gave_them(flagged: VerdictNights) -> None:
         ("A", {"text": "\ud800"}, UsageError),
         ("A", {"level": "cpu_model"}, NoResultError),
         ("A", {"processing_type": "simul"}, UsageError),
+        ("A", {"until": date(9999, 1, 1)}, UsageError),
     ],
 )
 def test_what_cannot_be_acknowledged_is_refused(
