@@ -101,7 +101,12 @@ def test_a_node_that_fails_fast_and_takes_many_jobs_is_a_black_hole(
     assert every.num_rows == 20
     again = session.errors.nodes(site=["A", "B"]).rows
     # threads of the engine add up in any order
-    assert again.to_pylist() == [pytest.approx(row, rel=1e-12)]
+    (same,) = again.to_pylist()
+    numbers = {name for name, value in row.items() if isinstance(value, int | float)}
+    assert {name: same[name] for name in same.keys() - numbers} == {
+        name: row[name] for name in row.keys() - numbers
+    }
+    assert [same[name] for name in numbers] == pytest.approx([row[name] for name in numbers], rel=1e-12)
     assert sum(every.column("failed").to_pylist()) == session.query((), ["failed"]).rows["failed"][0].as_py()
 
 

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from esjobs.api.session import Session
 from esjobs.issues.one_job import job_story
+from esjobs.issues.settings import DetectSettings
 from esjobs.records.ingest.base import parse_fill, settable
 from esjobs.records.ingest.formats import jobstats
 from esjobs.records.ingest.formats.slurm import SLURM
 from esjobs.render.text.job import record_lines
+from tests.conftest import with_settings
 
 HEADER = (
     "JobID|Cluster|Partition|User|Start|End|ElapsedRaw|State|AllocCPUS|NNodes|TotalCPU|MaxRSS|ReqMem|AllocTRES"
@@ -255,6 +257,14 @@ def test_no_bytes_break_the_reader(data: bytes, zipped: bool) -> None:
     assert {len(values) for values in found.values()} == {2}
 
 
+def of_small_jobs(session: Session, folder: Path) -> Session:
+    """A session by whose rules idle GPUs are an issue of small jobs, too, which else is only counted."""
+    rules = folder / "rules.toml"
+    rules.write_text('[rule.low-gpu-load]\nseverity = "minor"\n')
+    chosen = session.settings.model_copy(update={"issues": DetectSettings(rules=(rules,))})
+    return with_settings(session, chosen)
+
+
 def test_rules_scores_and_the_page_of_a_job_have_the_numbers(session: Session, tmp_path: Path) -> None:
     (tmp_path / "sacct.txt").write_text(
         HEADER
@@ -263,6 +273,7 @@ def test_rules_scores_and_the_page_of_a_job_have_the_numbers(session: Session, t
         + line(3, "JS1:Short")
     )
     session.ingest("slurm", tmp_path / "sacct.txt")
+    session = of_small_jobs(session, tmp_path)
     session.issues.detect(DAY)
     session.scores.compute(DAY)
     issues = session.tables.issues().rows.to_pylist()
@@ -286,6 +297,7 @@ def test_series_come_before_the_record(session: Session, tmp_path: Path) -> None
     ]
     (tmp_path / "load.csv").write_text("\n".join(["job_id,metric,time,value,unit,scope", *samples]) + "\n")
     session.ingest("series", tmp_path / "load.csv", fill=("source=alpha",))
+    session = of_small_jobs(session, tmp_path)
     session.issues.detect(DAY)
     session.scores.compute(DAY)
     issues = session.tables.issues().rows.to_pylist()
