@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, dry_run_option, emit, rows_options
+from esjobs.cli.options import Context, dry_run_option, emit, rows_options, say_notes
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
 _first = click.option("--from", "first", type=_DATE, help="From: first night; default: the first recorded.")
@@ -54,9 +54,11 @@ def nights(ctx: click.Context, first: datetime | None, last: datetime | None, fo
     obj: Context = ctx.obj
     with obj.session() as session:
         rows = session.nights.show(_day(first), _day(last))
+        paused = session.nights.health().paused
     if form == "table":
         rows = rows.select(["night", "state", "reason", "jobs", "seconds"])
     emit(rows, form, out, prose=["reason"])
+    say_notes(obj, [f"triggers run no nights: paused {paused}; esjobs nights resume"] if paused else [])
 
 
 @example("esjobs nights plan", "esjobs nights plan --format json")

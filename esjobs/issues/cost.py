@@ -1,5 +1,6 @@
 """Cost of findings: wasted node-hours, and the row that stands for its job."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -58,6 +59,14 @@ def costed(found: Sequence[Flagged], facts: Facts) -> list[Costed]:
         of_job = (np.where(leads, hours[each.rows], np.nan) for hours in (most_lost, most_core_h, most_gpu_h))
         costs.append(Costed(each, lost, weighted, leads, *of_job))
     return costs
+
+
+def without_infos(found: Sequence[Flagged], n: int) -> tuple[list[Flagged], Counter[str]]:
+    """Return the findings that are issues of ``n`` jobs, and by rule the number of those that only inform."""
+    shown = _without_hidden(found, n)
+    infos = Counter({each.rule.name: int((each.ranks < _ISSUE).sum()) for each in shown})
+    issues = (_kept(each, each.ranks >= _ISSUE) for each in shown)
+    return [each for each in issues if len(each.rows)], +infos
 
 
 def _largest(found: Sequence[Flagged], hours: Sequence[_Floats], n: int) -> _Floats:

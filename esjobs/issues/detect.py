@@ -14,7 +14,6 @@ from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.identity import content_id
@@ -23,7 +22,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.issues.block_jobs import BlockJobs, block_jobs, day_blocks
-from esjobs.issues.cost import costed
+from esjobs.issues.cost import costed, without_infos
 from esjobs.issues.detectors.batch import Batch
 from esjobs.issues.facts import Facts, fields_needed
 from esjobs.issues.in_force import Judging
@@ -231,12 +230,12 @@ def _of_records(
         facts = Facts(jobs, judging.clusters)
         ends = jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC"))
         # nothing was measured, so that findings of detectors count for none of them
-        found = list(judged(judging.rules, facts, np.zeros(facts.n, np.bool_)))
+        found, infos = without_infos(
+            list(judged(judging.rules, facts, np.zeros(facts.n, np.bool_))), facts.n
+        )
+        balance.infos.update(infos)
         for cost in costed(found, facts):
-            rows = issue_rows(day, facts, ends, cost)
-            info = pc.equal(rows.column("severity"), "info")
-            balance.infos.update(rows.filter(info).column("detector").to_pylist())
-            _add_issues(spools[ISSUES], balance, rows.filter(pc.invert(info)))
+            _add_issues(spools[ISSUES], balance, issue_rows(day, facts, ends, cost))
         balance.n["n_jobs"] += jobs.num_rows
 
 

@@ -159,7 +159,10 @@ def incident(request: Request) -> Reply:
     form = Form("/incident", (FormField("site", "Site", site, ""), _window_field(request)), "Show")
     found = request.session.flags.today.incident(site, window=request.one("window")) if site else ()
     shown = [Part(visible(site), visible(row["sentence"]), [], [], columns_of(parts(row))) for row in found]
-    about = "Core-hours beyond what the same work usually takes; without a window, of the newest incident."
+    about = (
+        "Core-hours beyond what the same work usually takes; without a window, of the newest incident. Today "
+        "adds up what each night could know, so that its number differs."
+    )
     return page_of(request, ProfilePage("Incident", about, shown, (), form))
 
 
