@@ -230,9 +230,7 @@ def _of_records(
         facts = Facts(jobs, judging.clusters)
         ends = jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC"))
         # nothing was measured, so that findings of detectors count for none of them
-        found, infos = without_infos(
-            list(judged(judging.rules, facts, np.zeros(facts.n, np.bool_))), facts.n
-        )
+        found, infos = without_infos(list(judged(judging.rules, facts, np.zeros(facts.n, np.bool_))), facts.n)
         balance.infos.update(infos)
         for cost in costed(found, facts):
             _add_issues(spools[ISSUES], balance, issue_rows(day, facts, ends, cost))
