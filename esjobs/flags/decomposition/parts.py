@@ -19,7 +19,7 @@ from esjobs.schema.decomposition import PARTS
 SURE = 2.0  # Errors from which hardware that changed, or a value that no CPU model reaches, counts
 NEARLY_ALL = 0.9  # Share of a deviation from which its largest part is nearly all of it
 _CAUSES = {"cpu mix": "CPU mix", "smt": "SMT", "declared default": "default value", "rest": "unexplained"}
-WHOLE = 0.05  # Distance from a whole ratio that events counted several times explain
+WHOLE_RATIO = 0.05  # Distance from a whole ratio that events counted several times explain
 SCATTER = 0.05  # Distance, in ln, that honest declarations of one CPU model have anyway
 
 
@@ -223,7 +223,7 @@ def _rest(effect: float, error: float) -> str:
         else "check SMT, empty job slots, clock boost and the event counts of jobs"
     )
     ratio = math.exp(abs(effect))
-    if round(ratio) > 1 and abs(ratio / round(ratio) - 1) < WHOLE:
+    if round(ratio) > 1 and abs(ratio / round(ratio) - 1) < WHOLE_RATIO:
         hint += f"; events that are counted {round(ratio)} times, or not, give such a ratio ({ratio:.2f})"
     return f"its hosts run {speed(math.expm1(effect))} than the same CPU models elsewhere; {hint}"
 
