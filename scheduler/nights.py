@@ -3,13 +3,14 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.query import Days
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
@@ -168,7 +169,10 @@ class Nights:
     def rerun(self, night: date) -> Row:
         """Run every step of a night again; :class:`UsageError` for a day not over, or before all jobs."""
         self._require_over(night)
-        first = self._store.span().first
+        first = None
+        # what is wrong with a store is the night's to report
+        with suppress(StoreError):
+            first = self._store.span().first
         if first is not None and night < first.date():
             raise UsageError(f"no jobs on or before {night}; the first ended on {first.date()}")
         return self._run(lambda _: [night], again=True)[0]

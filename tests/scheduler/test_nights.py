@@ -185,6 +185,18 @@ def test_the_last_day_that_is_over_is_due_also_when_the_clock_goes_back(
         assert stage.states() == {"2025-06-01": "done", "2025-06-02": "done"}
 
 
+def test_a_night_before_all_jobs_and_days_in_the_wrong_order_are_refused(
+    tmp_path: Path, history: History
+) -> None:
+    with staged(tmp_path, after=history(1)) as stage:
+        before = stage.states()
+        with raised(UsageError):
+            stage.nights.rerun(date(2020, 1, 1))
+        with raised(UsageError):
+            stage.nights.catch_up(FIRST, FIRST - timedelta(days=1))
+        assert stage.states() == before
+
+
 def test_a_day_that_is_not_over_is_refused(tmp_path: Path, history: History) -> None:
     with staged(tmp_path, after=history(1)) as stage, raised(UsageError):
         stage.nights.rerun(date(2025, 6, 2))
