@@ -1,8 +1,5 @@
 """Errors of a factor that more tasks of one kind do not average away.
 
-There are three, beside the interaction of name and task: with a processing type, with a core class, and in
-the start-up time of jobs. Each is added to the variance of ln k of its names.
-
 Three of them, beside the interaction of name and task: with a processing type, with a core class, and in the
 start-up time of jobs. Each is added to the variance of ln k of the names that it concerns.
 """

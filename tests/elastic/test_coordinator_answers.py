@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-import esjobs
 from esjobs.api.session import Session
-from esjobs.cli.demo import demonstrate
+from tests.elastic.demos import Both, demo_in_both
 from tests.servers.plugin import server_params
 from tests.servers.pool import Servers
 from tests.test_questions import QUESTIONS, Asked, add_tables
 
 pytestmark = pytest.mark.slow
 EVERY_NODE: Callable[[Session], Any] = lambda session: session.errors.nodes(every=True)  # noqa: E731
-Both = tuple[Session, Session]
 
 
 @pytest.fixture(scope="module", params=server_params("elasticsearch8", "opensearch3"))
@@ -28,18 +26,10 @@ def both(
 ) -> Iterator[Both]:
     """The demo in DuckDB and in a cluster, each run for itself, with what the questions need beside jobs."""
     folder = tmp_path_factory.mktemp("answers")
-    server = servers.running(request.param)
-    config = folder / "esjobs.toml"
-    config.write_text('[cluster]\nprefix = "answers"\n')
-    demonstrate(folder / "embedded", jobs=20_000, seed=3)
-    demonstrate(folder / "cluster", jobs=20_000, seed=3, store=server.url, config=config)
-    with (
-        esjobs.open(f"duckdb:{folder / 'embedded' / 'demo.duckdb'}") as embedded,
-        esjobs.open(server.url, config=config) as cluster,
-    ):
-        for session in (embedded, cluster):
+    with demo_in_both(servers.running(request.param), folder, "answers", jobs=20_000) as sessions:
+        for session in sessions:
             add_tables(session, demo_folder / "corepower.csv", folder)
-        yield embedded, cluster
+        yield sessions
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)

@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 
-import esjobs
 from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import OWN, Page
 from dashboards.targets.html.pages.pools import pools_of
 from dashboards.view.rows import Row
 from esjobs.api.session import Session
-from esjobs.cli.demo import demonstrate
 from esjobs.publish.latest import latest_run
 from esjobs.render.html_pages import Stored, pages_of
 from esjobs.render.job_pages import job_pages
 from esjobs.schema.catalogue import KINDS
 from esjobs.schema.speed import SPEED
 from tests.dashboards.made_runs import add_runs
+from tests.elastic.demos import demo_in_both
 from tests.servers.plugin import server_params
 from tests.servers.pool import Servers
 
@@ -43,18 +42,10 @@ def pair(
 ) -> Iterator[Pair]:
     """The demo with few jobs, run in both, and reports of TALP: nothing is copied from one to the other."""
     folder = tmp_path_factory.mktemp("pages")
-    server = servers.running(request.param)
-    config = folder / "esjobs.toml"
-    config.write_text('[cluster]\nprefix = "html-pages"\n')
-    demonstrate(folder / "embedded", jobs=6_000, seed=3)
-    demonstrate(folder / "cluster", jobs=6_000, seed=3, store=server.url, config=config)
-    with (
-        esjobs.open(f"duckdb:{folder / 'embedded' / 'demo.duckdb'}") as embedded,
-        esjobs.open(server.url, config=config) as cluster,
-    ):
-        for session in (embedded, cluster):
+    with demo_in_both(servers.running(request.param), folder, "html-pages", jobs=6_000) as sessions:
+        for session in sessions:
             add_runs(session)
-        yield Pair(embedded, cluster)
+        yield Pair(*sessions)
 
 
 def reader(session: Session) -> Stored:

@@ -58,8 +58,8 @@ def checks_of(evidence: Evidence, changes: Iterable[Change]) -> Iterator[Check]:
     if evidence.core_use is not None:
         yield Check("core counts", f"CPU time is {evidence.core_use:.2f} of wall time x cores")
     buckets = evidence.n_buckets + evidence.n_rejected
-    apart = f"{evidence.n_rejected} of {buckets} buckets do" if evidence.n_rejected else "no bucket does"
-    yield Check("two speeds", f"{apart} not fit the others of the queue")
+    apart = f"{evidence.n_rejected} of {buckets} buckets do not fit the others"
+    yield Check("two speeds", apart if evidence.n_rejected else f"all {buckets} buckets fit together")
     if evidence.deviation_raw is not None:
         yield Check("no start-up time removed", low=evidence.deviation_raw, high=evidence.deviation_raw)
     for item in changes:
