@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.incidents_grid import FIRST, FIRST_INCIDENT, N_DAYS, Made, Plant, make
 from benchmarks.incidents_metrics import DAYS, SIZES, Shift
 from benchmarks.machine import describe
-from esjobs.schema.today import EVERYWHERE, LASTING
+from esjobs.schema.today import EVERYWHERE, LASTING, OWNERS
 from esjobs.today.sentences import literals_of
 from esjobs.today.settings import TodaySettings
 from esjobs.today.states import Incident
@@ -28,6 +28,7 @@ from esjobs.today.sums import DAYS_BACK
 from esjobs.today.watching import Watch
 
 OUT = Path(__file__).parent / "results" / "incidents.md"
+KINDS = ("quiet", "campaigns", "incidents", "shifts", "owners")
 BANDS = ((0.01, 0.02), (0.02, 0.04), (0.04, np.inf))
 FIRST_JUDGED = DAYS_BACK
 TARGETS = {
@@ -99,8 +100,14 @@ def judged(made: Made, settings: TodaySettings) -> tuple[list[list[Incident]], f
 
 
 def measured(seed: int, kind: str, settings: TodaySettings) -> Result:
-    """Judge one grid: ``quiet``, ``campaigns``, or with ``incidents`` besides campaigns."""
-    made = make(seed, campaigns=kind != "quiet", incidents=kind == "incidents", shifted=kind == "shifts")
+    """Judge one grid: ``quiet``, ``campaigns``, or with ``incidents`` or the like besides campaigns."""
+    made = make(
+        seed,
+        campaigns=kind != "quiet",
+        incidents=kind == "incidents",
+        shifted=kind == "shifts",
+        owned=kind == "owners",
+    )
     nights, seconds = judged(made, settings)
     result = Result(seconds=seconds, nights=N_DAYS)
     _false(kind, made, nights, result)
@@ -176,7 +183,8 @@ def _told(
     )
     so_far = np.cumsum(lost) / week
     end = int(plant.end) + AFTER
-    where = "everywhere" if wide else "site"
+    owner = next((name for name in OWNERS if name in dict(plant.where)), None)
+    where = f"everywhere, of a {owner}" if owner else "everywhere" if wide else "site"
     first: tuple[int, Incident] | None = None
     for night in range(int(plant.start), min(end + 1, N_DAYS)):
         mine = [one for one in nights[night] if _is(one, plant, wide)]
@@ -279,7 +287,8 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         f"{machine['cpu']}; `python -m benchmarks.incidents`; {versions}. Seeds "
         f"{', '.join(map(str, seeds))}; the method was tuned on others. Each seed makes a quiet grid, one "
         f"with campaigns, one with campaigns and 16 incidents, and one with campaigns and 10 shifts of other "
-        f"metrics (``--kinds``): {N_DAYS} days of 60 sites, judged from "
+        f"metrics, one with campaigns and an incident of all tasks of a user, a project and a release "
+        f"(``--kinds``): {N_DAYS} days of 60 sites, judged from "
         f"day {FIRST_JUDGED} on; incidents begin from day {FIRST_INCIDENT} on. Costs are true ones, as "
         "shares of the core-hours of the site's week; those everywhere of the week of a mean "
         "site. Queues of a site differ, and so does a task at a site as long as it lives.",
@@ -294,7 +303,7 @@ def text(result: Result, seeds: Sequence[int]) -> str:
         "other metrics per 100 | of waiting, throughput, memory, CPU models, number |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for kind in ("quiet", "campaigns", "incidents", "shifts"):
+    for kind in KINDS:
         nights = result.site_nights[kind]
         if nights:
             rates = [result.false[f"{kind}: sites{more}"] for more in ("", ", efficiency", ", failed")]
@@ -321,7 +330,7 @@ def _target(name: str, count: Count) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="101,102,103,104")
-    parser.add_argument("--kinds", default="quiet,campaigns,incidents,shifts")
+    parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--details", action="store_true")
     parser.add_argument("--out", type=Path, default=None)

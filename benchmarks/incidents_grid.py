@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.incidents_metrics import Shift, shifts, with_metrics
-from esjobs.schema.today import WAITED
+from esjobs.schema.today import OWNERS, WAITED
 from esjobs.today.sums import ADDED, Sums
 
 Floats = NDArray[np.float64]
@@ -89,11 +89,15 @@ def thinned(sums: Sums, keep: Floats) -> Sums:
     return replace(sums, **parts, waited=sums.waited * keep[:, None]).rows(parts["n_jobs"] > 0)
 
 
-def make(seed: int, *, campaigns: bool, incidents: bool, shifted: bool = False) -> Made:
-    """Make the sums of a grid. ``shifted``: with planted deviations of other metrics."""
+def make(seed: int, *, campaigns: bool, incidents: bool, shifted: bool = False, owned: bool = False) -> Made:
+    """Make the sums of a grid.
+
+    ``shifted``: with planted deviations of other metrics. ``owned``: with incidents of all tasks of a user,
+    of a project and of a release.
+    """
     rng = np.random.default_rng([seed, 36])
     grid = _Grid(rng, campaigns)
-    plants = grid.plants() if incidents else []
+    plants = grid.plants() if incidents else grid.owned_plants(seed) if owned else []
     made = grid.days(plants)
     other = np.random.default_rng([seed, 78])
     old = np.flatnonzero((grid.born == 0) & (grid.size > 150)).tolist()
@@ -129,6 +133,7 @@ class _Grid:
         self.fail_day = np.exp(np.clip(burst, -1.0, 1.0))
         self.categories = rng.dirichlet(np.full(8, 0.8), N_SITES)
         self._make_tasks()
+        self._make_owners(np.random.default_rng([len(self.kind), int(self.size[0]), 79]))
         self._make_volumes()
         apart = rng.spawn(1)[0]
         self.of_queue, self.of_task = (
@@ -154,6 +159,38 @@ class _Grid:
         self.weight = np.exp((1.2 if self.campaigns else 0.5) * rng.standard_normal(n))
         self.runs_at = rng.random((n, N_SITES)) < np.clip(0.15 + 0.1 * np.log10(self.size / 50), 0.15, 0.6)
         self.task_names = [f"{4000 + number}\x1f{KINDS[kind]}" for number, kind in enumerate(self.kind)]
+
+    def _make_owners(self, rng: np.random.Generator) -> None:
+        """Give each task a user, a project and a release; production has one user."""
+        analysis = self.kind == 4
+        user = np.where(analysis, 2 + rng.integers(0, 25, len(self.kind)), 1)
+        project = np.where(analysis, 1 + user % 5, 6 + rng.integers(0, 3, len(self.kind)))
+        release = 1 + 3 * self.kind + rng.integers(0, 3, len(self.kind))
+        self.owner = {"user": user, "project": project, "release": release}
+        self.owner_names = {
+            name: ["", *(f"{name}-{number}" for number in range(1, int(codes.max()) + 1))]
+            for name, codes in self.owner.items()
+        }
+
+    def owned_plants(self, seed: int) -> list[Plant]:
+        """Return an incident of the tasks of one owner of each sort, one after the other."""
+        rng = np.random.default_rng([seed, 80])
+        plants = []
+        for number, name in enumerate(OWNERS):
+            day = FIRST_INCIDENT + 3 + 9 * number
+            alive = (self.start < day - 2) & (self.end > day + 3) & (self.runs_at.sum(axis=1) >= 6)
+            tasks = np.bincount(self.owner[name][alive], minlength=len(self.owner_names[name]))
+            several = np.flatnonzero(tasks >= 2)
+            if name == "user":
+                several = several[several > 1]
+            if not len(several):
+                continue
+            code = int(rng.choice(several))
+            metric = ("failed", "efficiency")[int(rng.integers(2))]
+            start = day + float(rng.random() * 0.5)
+            where = ((name, self.owner_names[name][code]),)
+            plants.append(Plant(metric, float(rng.uniform(0.25, 0.6)), start, start + 3.0, where))
+        return plants
 
     def _make_volumes(self) -> None:
         rng = self.rng
@@ -226,12 +263,14 @@ class _Grid:
         codes = {
             name: columns[name].astype(np.int64) for name in ("site", "queue", "kind", "task", "outcome")
         }
+        codes |= {name: code[codes["task"]] for name, code in self.owner.items()}
         names = {
             "site": self.site_names,
             "queue": self.queue_names,
             "kind": list(KINDS),
             "task": self.task_names,
             "outcome": ["finished", *CATEGORIES],
+            **self.owner_names,
         }
         numbers = [columns[name] for name in ("n", "core", "measured", "measured_core", "cpu")]
         nothing = np.zeros(len(columns["day"]))
@@ -343,7 +382,9 @@ class _Grid:
 
     def _inside(self, plant: Plant, site: Ints, queue: Ints, kind: Ints, task: Ints) -> NDArray[np.bool_]:
         names = {"site": self.site_names, "queue": self.queue_names, "kind": KINDS, "task": self.task_names}
+        names |= self.owner_names
         codes = {"site": site, "queue": queue, "kind": kind, "task": task}
+        codes |= {name: code[task] for name, code in self.owner.items()}
         inside = np.ones(len(site), np.bool_)
         for dimension, name in plant.where:
             inside &= codes[dimension] == list(names[dimension]).index(name)

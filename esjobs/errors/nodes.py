@@ -11,13 +11,13 @@ import pyarrow as pa
 from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import exact_percent
-from esjobs.core.query import Count, Moment
+from esjobs.core.query import Count, Either, Filter, In, Missing, Moment, NotIn
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, Mask, judge
+from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
-from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED, ErrorTable
+from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED
 from esjobs.records.errors.nodes import common_domain, numbered
 from esjobs.records.jobs.conditions import job_filters
 from esjobs.records.jobs.query import query_jobs
@@ -34,8 +34,15 @@ _FAST, _MANY = 0.25, 2.0
 # a queue is ill from this rate on, at twice its past rate and so many standard errors
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 
-_KEYS = ("queue", "site", "node", "task_id", "processing_type", "state", "error")
-_SUMS = (Count("jobs"), Moment(("core_s",), "core_s"), Moment(("wall_s",), "wall_s"))
+# the queue, for sites are made of queues: groups need no merging
+_KEYS = ("queue", "site", "node", "task_id", "processing_type")
+_FAILED = (In("state", FAILED),)
+_SUMS = (
+    Count("jobs"),
+    Moment((), "failed", where=_FAILED),
+    Moment(("core_s",), "failed_core_s", where=_FAILED),
+    Moment(("wall_s",), "wall_s"),
+)
 # jobs of the sites whose groups are in memory together
 _BATCH_JOBS = 1_500_000
 _SCHEMA = pa.schema(
@@ -91,9 +98,9 @@ def failing_nodes(
     killed jobs do not count. ``servers``: patterns of hosts that are not nodes. ``every``: all nodes, with
     an empty ``kind`` where nothing is found. See :func:`esjobs.errors.black_holes.judge`.
 
-    Cost: two grouped queries over sites, one (node x task) for sites of at most 1.5 M jobs together, two per
-    node that is found. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on
-    nodes.
+    Cost: three grouped queries over sites and errors, one (node x task) for sites of at most 1.5 M jobs
+    together, two per node that is found. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for a
+    condition on nodes.
     """
     if any(named(each) == "node" for each in where):
         raise UsageError("nodes are compared with the others of their site; use --site or --queue, or --all")
@@ -105,11 +112,11 @@ def failing_nodes(
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     n_compared = 0
-    errors = ERROR_TABLES.of(store)
+    judgeable = _judgeable(store, present, window)
     for some in _batches(rates):
         at = (*elsewhere, written("site", "=", [rate["site"] for rate in some]))
-        groups = aggregate(store, _KEYS, _SUMS, window, where=job_filters(store, at, window)).table
-        sites = _sites(groups, errors, servers)
+        filters = (*job_filters(store, at, window), *judgeable)
+        sites = _sites(aggregate(store, _KEYS, _SUMS, window, where=filters).table, servers)
         for rate in some:
             site = sites.get(rate["site"], _NO_NODES)
             if site.ephemeral:
@@ -166,9 +173,22 @@ def _batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict[str, _Site]:
-    """Return the sites of groups by site, node, task, type, state and error."""
-    of = _judgeable(encoded(groups), errors)
+def _judgeable(store: JobStore, where: Sequence[str], window: Window | None) -> tuple[Filter, ...]:
+    """Return the filters of jobs that finished or failed, without killed jobs and retried attempts."""
+    failures = (*job_filters(store, where, window), *_FAILED)
+    found = aggregate(store, ("error",), (Count("jobs"),), window, where=failures).table
+    table = ERROR_TABLES.of(store)
+    categories = {text: table.category(text) for text in found.column("error").to_pylist()}
+    dull = [text for text, each in categories.items() if each is not None and each.name in (KILLED, RETRIED)]
+    ended = In("state", (*FINISHED, *FAILED))
+    if not dull:
+        return (ended,)
+    return ended, Either((In("state", FINISHED), NotIn("error", tuple(dull)), Missing("error")))
+
+
+def _sites(groups: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
+    """Return the sites of groups by site, node, task and type."""
+    of = encoded(groups)
     if not of.num_rows:
         return {}
     text, texts = coded(of, "node")
@@ -180,10 +200,11 @@ def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict
     nodes, node = np.unique((site * len(names) + of_text[text])[usable], return_inverse=True)
     n_strata = int(stratum.max()) + 1
     cells, cell = np.unique(node * n_strata + stratum[usable], return_inverse=True)
-    jobs, wall_s, core_s = (_numbers(of, name)[usable] for name in ("jobs", "wall_s", "core_s"))
-    failed = _is_in(of, "state", FAILED)[usable]
-    of_cell = [_summed(cell, values) for values in (jobs, np.where(failed, jobs, 0.0))]
-    of_node = [_summed(node, v) for v in (jobs, wall_s / 3600, np.where(failed, core_s, 0.0) / 3600)]
+    jobs, failed, wall_s, lost_s = (
+        _numbers(of, name)[usable] for name in ("jobs", "failed", "wall_s", "failed_core_s")
+    )
+    of_cell = [_summed(cell, values) for values in (jobs, failed)]
+    of_node = [_summed(node, values) for values in (jobs, wall_s / 3600, lost_s / 3600)]
     cell_node, cell_stratum = np.divmod(cells, n_strata)
     found = {}
     for at in np.unique(nodes // max(len(names), 1)).tolist():
@@ -201,14 +222,6 @@ def _sites(groups: pa.Table, errors: ErrorTable, servers: Sequence[str]) -> dict
     return found
 
 
-def _judgeable(of: pa.Table, errors: ErrorTable) -> pa.Table:
-    """Return the groups that finished or failed, without killed jobs and attempts that were replaced."""
-    error, texts = coded(of, "error")
-    categories = [errors.category(text) for text in texts]
-    dull = np.array([each is not None and each.name in (KILLED, RETRIED) for each in categories])[error]
-    return of.filter(pa.array(_is_in(of, "state", FINISHED) | (_is_in(of, "state", FAILED) & ~dull)))
-
-
 def _strata(of: pa.Table, site: Ints, n_sites: int) -> Ints:
     """Return the task of each group; tasks of a site that are too small are one with all of their kind."""
     task, tasks = coded(of, "task_id")
@@ -216,11 +229,6 @@ def _strata(of: pa.Table, site: Ints, n_sites: int) -> Ints:
     of_site = task * n_sites + site
     small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
     return np.where(small | (task == 0), len(tasks) + kind, task)
-
-
-def _is_in(of: pa.Table, name: str, values: Sequence[str]) -> Mask:
-    codes, texts = coded(of, name)
-    return np.array([text in values for text in texts], np.bool_)[codes]
 
 
 def _summed(group: Ints, values: Floats) -> Floats:

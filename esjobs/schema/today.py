@@ -26,6 +26,13 @@ EVERYWHERE = "everywhere"
 _DAY = column("day", "day", "day of the end times")
 _SITE = column("site", "keyword", "site; everywhere: all sites together")
 
+_OWNERS = {
+    "user": "user of the jobs",
+    "project": "group, account or project that is charged",
+    "release": "software release",
+}
+OWNERS = tuple(_OWNERS)
+"""Fields that tasks have in common: whose the jobs are, and of which software."""
 _METRICS = (
     "efficiency, failed, failed: CATEGORY, waiting (s), throughput (core-hours), memory (B per core), "
     "unknown cpu, arrivals (jobs)"
@@ -40,6 +47,7 @@ DAY_SUMS = Table(
         column("task_id", "keyword", "task of the jobs"),
         column("processing_type", "keyword", "processing type of the jobs"),
         column("core_class", "keyword", "single or multi"),
+        *(column(name, "keyword", text) for name, text in _OWNERS.items()),
         column("outcome", "keyword", "finished, or kind of failure and exit code"),
         column("n_jobs", "integer", "number of jobs", "jobs"),
         column("core_s", "number", "sum of wall-clock time x cores", "core s"),

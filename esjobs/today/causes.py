@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from esjobs.schema.today import OWNERS
 from esjobs.today.expected import Floats, Ints
 
 LEAST_SCORE = 8.0  # Of a term
 LEAST_PART = 0.02  # Of the excess, that a term explains
 MOST_WIDE = 5.0  # Variance of a leaf's failures over their expectation, at most
 TIE = 3.0  # Difference of scores that decides nothing
-ORDER = ("site", "queue", "kind", "category", "task")
+ORDER = ("site", "queue", "kind", "category", "task", "release", "project", "user")
 """Dimensions; among parts that explain alike the first wins, and fewer literals win."""
 
 
@@ -112,6 +113,9 @@ def _candidates(leaves: Leaves, cut: tuple[str, ...], basis: float) -> Iterator[
     excess = np.bincount(group, leaves.excess)
     score = gain - (np.log(len(first)) + 2 * len(cut) if cut else 0.0)
     good = (excess >= LEAST_PART * basis) & (excess > 0) & (score >= LEAST_SCORE)
+    for name in OWNERS:
+        # jobs whose owner nobody recorded have nothing in common
+        good &= leaves.codes[name][first] > 0 if name in cut else True
     for index in np.flatnonzero(good & (score >= np.max(score[good], initial=0.0) - TIE)):
         row = first[index]
         codes = tuple(int(leaves.codes[name][row]) for name in cut)
@@ -135,12 +139,15 @@ def _gain(leaves: Leaves, group: Ints) -> tuple[Floats, Floats]:
 def partitions_of(
     dimensions: Sequence[str], *, everything: bool, pairs: bool = True
 ) -> list[tuple[str, ...]]:
-    """Return the partitions of these dimensions: each, pairs of them but site with queue, and all jobs."""
+    """Return the partitions of these dimensions: each, pairs of most of them, and all jobs.
+
+    No pairs: site with queue, kind with task, and owners of jobs, which go with their tasks.
+    """
     singles = [(name,) for name in dimensions]
     both = [
         (left, right)
         for number, left in enumerate(dimensions)
         for right in dimensions[number + 1 :]
-        if (left, right) not in (("site", "queue"), ("kind", "task"))
+        if (left, right) not in (("site", "queue"), ("kind", "task")) and right not in OWNERS
     ]
     return [*([()] if everything else []), *singles, *(both if pairs else [])]

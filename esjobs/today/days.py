@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.schema.today import EFFICIENCY, FAILED
+from esjobs.schema.today import EFFICIENCY, FAILED, OWNERS
 from esjobs.today.expected import (
     LAG,
     NIGHTS,
@@ -114,6 +114,11 @@ class Day:
         """Return the surprises of earlier days, those of open incidents too."""
         return self.past.of(self.past.z, metric, self.n_sites + 1)
 
+    @property
+    def owners(self) -> list[str]:
+        """Owners of jobs that tell the jobs of the day apart."""
+        return [name for name in OWNERS if len(np.unique(self.sums.codes[name][self.now])) > 1]
+
     def code(self, dimension: str, name: str) -> int:
         """Return the code of a name; -1 for one without jobs in these days."""
         names = self.sums.names["outcome" if dimension == "category" else dimension]
@@ -194,11 +199,11 @@ class Day:
         keep = np.ones(len(cells.age))
         for one in self.followed:
             names = dict(one.literals)
-            if one.metric != metric or names.keys() - {"task", "kind"}:
+            if one.metric != metric or names.keys() - {"task", "kind", *OWNERS}:
                 continue
             mine = (cells.age <= one.age) & ~cells.now
-            for dimension, codes in (("task", cells.task), ("kind", cells.kind)):
-                if dimension in names:
-                    mine &= codes == self.code(dimension, names[dimension])
+            for dimension, name in names.items():
+                theirs = self.sums.codes[dimension] == self.code(dimension, name)
+                mine &= np.isin(cells.task, self.sums.codes["task"][theirs])
             keep[mine] = 0.0
         return keep

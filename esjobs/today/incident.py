@@ -1,5 +1,6 @@
 """Cost of an incident at a site: parts that add up, jobs and users, waiting, and a paragraph about it."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -33,6 +34,8 @@ _AFTER = 14  # Days after it on which the first usual one is looked for
 _HOUR = 3600.0
 _DAY = timedelta(days=1)
 _REASONS = 3  # Categories of errors in the sentence
+_OF_NODE = 0.5  # Share of the failed jobs, from which on a node is named that ran half as many of all
+_LEAST_FAILED = 10  # Failed jobs of a node that is named
 _KEYS = columns("day queue processing_type core_class state")
 _PAIR = ("core_s", "cpu_s")
 # Without CPU time, or with more than the cores have seconds, a record shows nothing about efficiency
@@ -132,7 +135,7 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     later = np.flatnonzero(cost.is_usual & (np.arange(len(inside)) > np.flatnonzero(inside)[-1]))
     was_unusual = len(later) and not cost.is_usual[inside].all()
     row["back_on"] = days.first + int(later[0]) * _DAY if was_unusual else None
-    row["sentence"] = _sentence(row, _reasons(store, site, window), good)
+    row["sentence"] = _sentence(row, _reasons(store, site, window), _node(store, site, window), good)
     return Answer(pa.Table.from_pylist([row], schema=_SCHEMA), title=f"incident at {site}")
 
 
@@ -258,7 +261,34 @@ def _reasons(store: JobStore, site: str, window: Window) -> Iterator[str]:
         yield f"{row['error_category'] or 'no code'} {percent((row['core_h'] or 0.0) / total)}"
 
 
-def _sentence(row: Mapping[str, Any], reasons: Iterator[str], baseline: Sequence[date]) -> str:
+def _node(store: JobStore, site: str, window: Window) -> str:
+    """Return a sentence about the node on which most of the failed jobs ran; empty if they are spread."""
+    where = (written("site", "=", [site]),)
+    jobs = {row["node"]: row["jobs"] for row in _of_nodes(store, where, window)}
+    failed = {
+        row["node"]: row["jobs"]
+        for row in _of_nodes(store, (*where, written("state", "=", UNFINISHED)), window)
+    }
+    node = max(failed.keys() - {None}, key=lambda name: failed[name], default=None)
+    if node is None or failed[node] < _LEAST_FAILED:
+        return ""
+    share, of_all = failed[node] / sum(failed.values()), jobs[node] / sum(jobs.values())
+    if share < _OF_NODE or of_all > share / 2:
+        return ""
+    command = f"esjobs nodes --site {shlex.quote(site)} --window {window}"
+    return f"{visible(node)} ran {percent(share)} of the failed jobs and {percent(of_all)} of all ({command})"
+
+
+def _of_nodes(store: JobStore, where: Sequence[str], window: Window) -> list[dict[str, Any]]:
+    try:
+        found = query_jobs(store, ("node",), ("jobs",), where=where, window=window)
+    except NoJobsError:
+        return []
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
+
+
+def _sentence(row: Mapping[str, Any], reasons: Iterator[str], node: str, baseline: Sequence[date]) -> str:
     window = Window(row["since"], row["until"])
     when = day_range(window.start, window.end) if window.whole_days else str(window)
     users = "" if row["n_users"] is None else f" of {many(row['n_users'], 'user')}"
@@ -269,6 +299,7 @@ def _sentence(row: Mapping[str, Any], reasons: Iterator[str], baseline: Sequence
         f"{_estimate(row, 'failed_excess')} beyond the usual",
         f"{many(row['n_jobs'], 'job')}{users} ended",
         f"Hours of failed jobs: {listed}" if listed else "",
+        node,
         _waited(row),
         f"Efficiency was as usual again on {row['back_on']}" if row["back_on"] else "",
         "" if share in (None, 1.0) else f"Declared outage: {percent(1 - share)} of the time",

@@ -175,7 +175,7 @@ class Sites:
     def _cause(self, metric: str, site: int) -> tuple[Literals, float | None]:
         of = self.leaves[metric]
         mine = of.part(of.codes["site"] == site)
-        names = [name for name in ("queue", "kind", "category", "task") if name in of.codes]
+        names = [name for name in ("queue", "kind", "category", "task", *self.day.owners) if name in of.codes]
         several = [name for name in names if len(np.unique(mine.codes[name])) > 1]
         terms = scan(mine, partitions_of(several, everything=True), most=1)
         return (named(self.day, terms[0].literals), terms[0].share) if terms else ((), None)

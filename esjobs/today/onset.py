@@ -18,7 +18,7 @@ from esjobs.core.query import Count, Filter, In, Missing, Moment, Query, Range
 from esjobs.core.states import FAILED as FAILED_STATES
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
-from esjobs.schema.today import EFFICIENCY, EVERYWHERE, LASTING
+from esjobs.schema.today import EFFICIENCY, EVERYWHERE, LASTING, OWNERS
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 from esjobs.today import sentences
@@ -73,8 +73,8 @@ def _conditions(dimension: str, name: str) -> Iterable[Filter]:
         of_class = last if last in ("single", "multi") else ""
         yield _equal("processing_type", first if of_class else name)
         yield _equal("core_class", of_class)
-    elif dimension == "queue":
-        yield _equal("queue", name)
+    elif dimension in ("queue", *OWNERS):
+        yield _equal(dimension, name)
 
 
 def _equal(field: str, value: str) -> Filter:

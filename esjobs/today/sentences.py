@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _NOT_IN_RECORDS = 0.5  # Share of the loss below which a cause explains too little
 _WORTH_SAYING = 0.02  # Failures beyond the expected that stand beside a loss of efficiency
-_WORDS = {"queue": "queue", "site": "site"}
+PEOPLE = ("user", "project")
+"""Parts of the jobs that a sentence does not name: ``cause_key`` does."""
 
 
 def key_of(metric: str, literals: "Literals") -> str:
@@ -25,7 +26,13 @@ def key_of(metric: str, literals: "Literals") -> str:
 
 
 def literals_of(key: str) -> tuple[str, "Literals"]:
-    """Return metric and part of the jobs of an identity."""
+    """Return metric and part of the jobs of an identity; neither after a name in it was removed.
+
+    >>> literals_of('["failed", ["user", "a"]]'), literals_of("id-d0f0a51d322e625f7927")
+    (('failed', (('user', 'a'),)), ('', ()))
+    """
+    if not key.startswith("["):
+        return "", ()
     metric, *literals = json.loads(key)
     return metric, tuple((str(dimension), str(name)) for dimension, name in literals)
 
@@ -60,7 +67,10 @@ def _literal(dimension: str, name: str) -> str:
         return visible(name) if not code else error if kind == "failed" else f"{kind}, {error}"
     if dimension == "kind":
         return visible(name) or "no processing type"
-    return f"{_WORDS[dimension]} {visible(name)}"
+    if dimension in PEOPLE:
+        # pages without names of people show this, too
+        return f"one {dimension}"
+    return f"{dimension} {visible(name)}"
 
 
 def hours(value: float) -> str:

@@ -20,7 +20,7 @@ from esjobs.records.jobs.day_spans import spans
 from esjobs.records.jobs.late_jobs import adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.records.names.sites import Sites
-from esjobs.schema.today import DAY_SUMS, WAIT_EDGES_S, WAITED
+from esjobs.schema.today import DAY_SUMS, OWNERS, WAIT_EDGES_S, WAITED
 from esjobs.store.base import Change, JobStore
 from esjobs.store.merge import plain
 from esjobs.today.expected import Floats, Ints
@@ -30,7 +30,7 @@ DAYS_BACK = 28
 MOST_CATEGORIES = 12
 MANY_NEW = 10  # Jobs of a category on one day that are worth a name
 OTHER = "other"
-_KEYS = ("day", "queue", "task_id", "processing_type", "core_class")
+_KEYS = ("day", "queue", "task_id", "processing_type", "core_class", *OWNERS)
 _PAIR = ("core_s", "cpu_s")
 # More CPU time than cores have seconds is an error of the record
 _POSSIBLE = (Range("efficiency", le=1.2),)
@@ -55,7 +55,7 @@ ADDED = (
 )
 """Columns of ``day_sums`` that are summed, beside the bins of waiting times."""
 MOST_UNKNOWN = 500  # CPU strings without a model that a query names; rarer ones count as known
-DIMENSIONS = ("site", "queue", "kind", "task", "outcome")
+DIMENSIONS = ("site", "queue", "kind", "task", "outcome", *OWNERS)
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,7 @@ def sums_of(table: pa.Table, sites: Sites) -> Sums:
         )
     )
     outcome, outcome_names = _outcomes(table)
+    owners = {name: _owners(table.column(name)) for name in OWNERS}
     numbers = {
         name: table.column(name).fill_null(0).to_numpy().astype(np.float64) for name in (*ADDED, *WAITED)
     }
@@ -219,13 +220,21 @@ def sums_of(table: pa.Table, sites: Sites) -> Sums:
     days = table.column("day").cast(pa.int32()).to_numpy().astype(np.int64) + date(1970, 1, 1).toordinal()
     return Sums(
         days,
-        {"site": site, "queue": queue, "kind": kind, "task": task, "outcome": outcome},
+        {
+            "site": site,
+            "queue": queue,
+            "kind": kind,
+            "task": task,
+            "outcome": outcome,
+            **{name: code for name, (code, _) in owners.items()},
+        },
         {
             "site": site_names,
             "queue": queues,
             "kind": kind_names,
             "task": task_names,
             "outcome": outcome_names,
+            **{name: names for name, (_, names) in owners.items()},
         },
         **numbers,
         waited=waited,
@@ -237,6 +246,12 @@ def _codes(column: pa.ChunkedArray | pa.Array) -> tuple[Ints, list[str]]:
     names = sorted(pc.unique(column).to_pylist())
     code = pc.index_in(column, value_set=pa.array(names, pa.string()))
     return code.to_numpy(zero_copy_only=False).astype(np.int64), names
+
+
+def _owners(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
+    """Return codes, 0 for jobs without one, and names."""
+    code, names = _codes(column)
+    return (code, names) if names[:1] == [""] else (code + 1, ["", *names])
 
 
 def _jobs_of_outcomes(table: pa.Table) -> dict[str, int]:

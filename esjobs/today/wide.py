@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED
+from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED, OWNERS
 from esjobs.today.causes import Leaves, Term, partitions_of, scan
 from esjobs.today.days import Bools, Day, Followed
 from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Floats, Surprise, count_z, sum_by
@@ -54,6 +54,8 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
     part = sums.rows(day.now)
     n_categories = len(sums.names["outcome"]) - 1
     key = part.codes["queue"] * day.shape[1] + part.codes["task"]
+    for name in OWNERS:
+        key = np.unique(key, return_inverse=True)[1] * len(sums.names[name]) + part.codes[name]
     keys, first, code = np.unique(key, return_index=True, return_inverse=True)
     jobs = sum_by(code, part.n_jobs, len(keys))
     seen = np.zeros((len(keys), n_categories + 1))
@@ -68,7 +70,7 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
     value = seen[:, 1:].ravel()
     row = np.arange(len(jobs)).repeat(n_categories)
     used = (value > 0) | (mean > LEAST_FAILURES)
-    codes = {name: cell[name][row][used] for name in ("site", "queue", "kind", "task")}
+    codes = {name: cell[name][row][used] for name in ("site", "queue", "kind", "task", *OWNERS)}
     codes["category"] = np.tile(np.arange(1, n_categories + 1), len(jobs))[used]
     mean = np.maximum(mean[used], LEAST_FAILURES)
     new, steady = (values[at][row][used] for values in (of.expected.new, of.expected.steady))
@@ -83,7 +85,7 @@ def wide_parts(
     ``overall``: the surprise of the efficiency of all jobs.
     """
     for metric, of in leaves.items():
-        names = [name for name in ("site", "kind", "category", "task") if name in of.codes]
+        names = [name for name in ("site", "kind", "category", "task", *day.owners) if name in of.codes]
         found: set[Literals] = set()
         followed = [(one, _rows(day, one, of)) for one in day.followed if one.metric == metric]
         for each in scan(of, partitions_of(names, everything=True)):
@@ -225,12 +227,12 @@ def _base(day: Day, metric: str, literals: Literals) -> tuple[float, float]:
 
 
 def of_tasks(day: Day, wide: Sequence[Wide]) -> Bools:
-    """Return the mask of the rows of the day whose failures a wide incident of their task explains."""
+    """Return the mask of rows of the day whose failures a wide incident of their task or owner explains."""
     mask = np.zeros(len(day.age), np.bool_)
     for one in wide:
-        literals = dict(one.term.literals)
-        if one.metric == FAILED and "task" in literals:
-            mask |= day.now & (day.sums.codes["task"] == literals["task"])
+        for name, code in one.term.literals:
+            if one.metric == FAILED and name in ("task", *OWNERS):
+                mask |= day.now & (day.sums.codes[name] == code)
     return mask
 
 

@@ -289,6 +289,21 @@ def test_a_kind_of_work_without_past_and_a_single_site(session: Session) -> None
     )
 
 
+@pytest.mark.parametrize(("spread", "named"), [(1, True), (10, False)])
+def test_the_node_with_most_of_the_failed_jobs_is_named(session: Session, spread: int, named: bool) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        row["node"] = f"wn{index % 10}"
+        if row["queue"] == BAD_SITE and BAD_FROM <= number <= BAD_TO:
+            row["node"] = f"wn{index % spread}" if index % 3 == 0 else row["node"]
+            row["state"] = "failed" if index % 3 == 0 else "finished"
+        return row
+
+    put(session.store, jobs_of(range(DAYS), change=change))
+    sentence = row_of(session)["sentence"]
+    assert ("wn0 ran 100 %" in sentence) == named
+    assert (f"(esjobs nodes --site {BAD_SITE} --window {WINDOW})" in sentence) == named
+
+
 def test_the_command_prints_a_paragraph_and_parts(tmp_path: Path) -> None:
     import esjobs
 

@@ -9,7 +9,7 @@ import pytest
 from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.publish.publication import read_table
-from esjobs.schema.today import DAY_SUMS, INCIDENT_NIGHTS, INCIDENTS, TABLES, TODAY_DAYS
+from esjobs.schema.today import DAY_SUMS, INCIDENT_NIGHTS, INCIDENTS, OWNERS, TABLES, TODAY_DAYS
 from esjobs.today.nights import update
 from esjobs.today.sentences import literals_of
 from esjobs.today.settings import TodaySettings
@@ -129,6 +129,55 @@ def test_a_task_that_fails_everywhere_is_one_incident_that_ends_with_its_jobs(se
     assert session.flags.today.incident(SITES[0], window=f"{day(BAD_FROM)}/{day(BAD_FROM + 2)}").rows.num_rows
     with pytest.raises(UsageError):
         session.flags.today.incident("everywhere")
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_tasks_of_one_owner_that_fail_everywhere_are_one_incident(session: Session, owner: str) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        row[owner] = f"mine-{index % 12 if index % 12 < 3 else 'not'}"
+        row["task_id"] = f"{number // 4}-{index // 12 % 3}-{row[owner]}"
+        if number >= BAD_FROM and row[owner] == "mine-0":
+            row |= {"state": "failed", "exit_code": str(index % 3)}
+        return row
+
+    put(session.store, jobs_of(range(BAD_FROM + 2), bad=False, change=change))
+    session.flags.today.update()
+    for number in (BAD_FROM, BAD_FROM + 1):
+        row = incident(session, number)
+        assert (row["site"], row["state"], row["since"]) == ("everywhere", "open", day(BAD_FROM))
+        assert literals_of(row["cause_key"]) == ("failed", ((owner, "mine-0"),))
+        named = "mine-0" in row["cause"] + row["sentence"]
+        assert named == (owner == "release"), "people are named in the key only"
+
+
+def test_a_user_is_the_cause_at_a_site_without_tasks(session: Session) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        row |= {"task_id": None, "processing_type": None, "user": f"u{index % 5}"}
+        if number >= BAD_FROM and index % 5 == 3:
+            row["cpu_s"] = row["cpu_s"] / 4
+        return row
+
+    put(session.store, jobs_of(range(BAD_FROM + 1), bad=False, sites=["FRITZ"], change=change))
+    session.flags.today.update()
+    row = next(row for row in session.flags.today.incidents(day(BAD_FROM)).rows.to_pylist())
+    assert literals_of(row["cause_key"]) == ("efficiency", (("user", "u3"),))
+    assert row["cause"] == "one user"
+    assert row["onset"] is None or row["onset"].date() in (day(BAD_FROM - 1), day(BAD_FROM))
+
+
+def test_jobs_without_owner_have_nothing_in_common(session: Session) -> None:
+    def change(row: dict[str, Any], number: int, index: int) -> dict[str, Any]:
+        row["user"] = None if index % 2 else f"u{index}"
+        row["task_id"] = f"{number // 4}-{index % 6}"
+        if number >= BAD_FROM and index % 2:
+            row |= {"state": "failed", "exit_code": str(index % 3)}
+        return row
+
+    put(session.store, jobs_of(range(BAD_FROM + 1), bad=False, change=change))
+    session.flags.today.update()
+    rows = session.flags.today.incidents(day(BAD_FROM)).rows.to_pylist()
+    assert rows
+    assert not [row for row in rows if '"user"' in row["cause_key"]]
 
 
 def test_an_incident_everywhere_can_be_acknowledged(session: Session) -> None:
