@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import emit, format_of, rows_options
+from esjobs.cli.options import emit, rows_options
 from esjobs.store.files.destination import refuse_inputs
 
 
@@ -82,7 +82,7 @@ def fit_file(
     rows, summaries = files.fit_file(file, files.Columns(**columns), options)
     if summary is not None:
         files.write_summary(summaries, summary, grouped=columns["group"] is not None)
-    emit(rows, format_of(form, out), out)
+    emit(rows, form, out)
 
 
 @example(
@@ -103,4 +103,4 @@ def line_file(file: Path, form: str, out: str, **columns: Any) -> None:
     from esjobs.speed import files
 
     refuse_inputs(out, [file])
-    emit(files.line_file(file, **columns), format_of(form, out), out)
+    emit(files.line_file(file, **columns), form, out)

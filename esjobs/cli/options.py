@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.row_filters import ROW_FILTERS
@@ -186,10 +187,12 @@ def rows_or_picture_options(function: _Function) -> _Function:
 def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
     @wraps(function)
     def checked(*arguments: Any, spreadsheet: bool, **options: Any) -> Any:
-        require_csv(options["form"], spreadsheet=spreadsheet)
         context = click.get_current_context()
+        if context.get_parameter_source("form") is ParameterSource.DEFAULT:
+            options["form"] = _format_of(options["form"], options["out"])
+        require_csv(options["form"], spreadsheet=spreadsheet)
         context.meta[_SPREADSHEET] = spreadsheet
-        context.obj.frames = format_of(options["form"], options["out"]) == "parquet"
+        context.obj.frames = options["form"] == "parquet"
         return function(*arguments, **options)
 
     forms = ("table", "csv", "json", "parquet", *also)
@@ -345,7 +348,7 @@ def emit_answer(
 ) -> None:
     """Print the first ``top`` rows of an answer (0: all) and its notes; terminals omit ``hidden`` columns."""
     rows = answer.rows.slice(0, top or None)
-    if format_of(form, out) == "table":
+    if form == "table":
         rows = rows.drop_columns([name for name in rows.column_names if name in hidden])
     emit(rows, form, out, title=answer.title, prose=prose)
     say_notes(obj, answer.notes)
@@ -362,7 +365,7 @@ def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:
         emit(report_rows(reports), form, out)
 
 
-def format_of(form: str, out: str) -> str:
+def _format_of(form: str, out: str) -> str:
     """Return the format of the file name for a table that goes to a file."""
     endings = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
     return endings.get(Path(out).suffix, form) if form == "table" else form

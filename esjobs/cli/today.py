@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, format_of, rows_options, say_notes, step, window_option
+from esjobs.cli.options import Context, emit, rows_options, say_notes, step, window_option
 
 if TYPE_CHECKING:
     from esjobs.api.session import Session
@@ -43,7 +43,7 @@ def today(
             session.flags.today.update(day)
         answer = session.flags.today.incidents(day)
     rows, title, notes = answer.rows, "", answer.notes
-    if format_of(form, out) == "table":
+    if form == "table":
         notes = (*notes, *commands_of(rows))
         rows, title = incidents_for_people(rows)
     emit(rows, form, out, title=title, prose=["what", "cause"])
@@ -79,7 +79,7 @@ def incident(obj: Context, site: str, window: str | None, form: str, out: str) -
     with obj.session() as session:
         answer = session.flags.today.incident(site, window=window)
     (row,) = answer
-    if format_of(form, out) == "table":
+    if form == "table":
         emit(parts(row), form, out, title=row["sentence"])
     else:
         emit(answer.rows, form, out)

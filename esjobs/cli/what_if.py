@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit_answer, format_of, rows_options, top_option
+from esjobs.cli.options import Context, emit_answer, rows_options, top_option
 from esjobs.schema.what_if import NOT_SHOWN
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _answering(function: Callable[..., "Answer"]) -> Callable[..., None]:
         with obj.session() as session:
             answer = function(session, **choice)
         chosen = click.get_current_context().get_parameter_source("top")
-        if format_of(form, out) != "table" and chosen is ParameterSource.DEFAULT:
+        if form != "table" and chosen is ParameterSource.DEFAULT:
             top = 0
         emit_answer(obj, answer, form, out, top=top, hidden=NOT_SHOWN, prose=["reason"])
 

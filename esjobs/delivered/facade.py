@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 from esjobs.core.arguments import WindowLike, listed, split, window_of
 from esjobs.records.answer import Answer
@@ -25,8 +26,10 @@ class Delivered(Facade):
         """
         from esjobs.delivered.work import delivered
 
-        span = window_of(window, self._context.clock)
-        return delivered(self._context.store, split(by), span, listed(where), vo=vo, one_scale=one_scale)
+        clock = self._context.clock
+        span = window_of(window, clock)
+        options: Any = {"vo": vo, "one_scale": one_scale, "clock": clock}
+        return delivered(self._context.store, split(by), span, listed(where), **options)
 
     def accounted(
         self,

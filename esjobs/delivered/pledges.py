@@ -202,6 +202,8 @@ def pledge_notes(
         yield f"pledges of {pledges.vo} are those of complete federations; conditions restrict only the work"
     else:
         yield f"pledges of {pledges.vo}"
+        if len(pledges.vos) > 1:
+            yield "work of all jobs: their records name no VO; restrict it by --where, such as source=NAME"
     if pledges.several:
         yield (
             f"{many(len(pledges.several), 'site')} in several federations: work that cannot be divided "

@@ -31,13 +31,21 @@ class Measured:
 
 
 def run_for(store: JobStore, window: Window) -> StoredRun | None:
-    """Return the complete unrestricted run of a window, else the latest one; None without any."""
-    same = [
-        run
-        for run in stored_runs(store, SPEED)
-        if run.complete and not run.restriction and run.window == window
-    ]
-    return latest_first(same)[0] if same else latest_run(store, SPEED)
+    """Return the complete unrestricted run that shares most with a window, else the latest one; or None.
+
+    Shared time over the time of both together, so that the spelling of a window decides nothing.
+    """
+    runs = [run for run in stored_runs(store, SPEED) if run.complete and not run.restriction]
+    best = max((_shared(run.window, window) for run in runs), default=0.0)
+    if not best:
+        return latest_run(store, SPEED)
+    return latest_first(run for run in runs if _shared(run.window, window) == best)[0]
+
+
+def _shared(one: Window, other: Window) -> float:
+    both = min(one.end, other.end) - max(one.start, other.start)
+    either = max(one.end, other.end) - min(one.start, other.start)
+    return max(both / either, 0.0)
 
 
 def measured_scores(store: JobStore, run: StoredRun, level: str = "queue") -> dict[str, Measured]:

@@ -4,11 +4,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import core_h, exact_percent, many
 from esjobs.core.states import FAILED, FINISHED
@@ -112,6 +113,7 @@ def delivered(
     *,
     vo: str | None = None,
     one_scale: bool = False,
+    clock: Clock = system_clock,
 ) -> Answer:
     """Return delivered work per group and benchmark, most core-hours first.
 
@@ -121,9 +123,9 @@ def delivered(
     factor lies on the line of the others), ``measured_h_err`` its standard error: errors of queues are
     independent, that of the line is common to all. ``recorded_h``: sum of the records' own ``hs06_s``.
     ``pledge_h``: pledge of the federation for the VO x hours; null for other groupings, and unless pledges
-    cover all of the window; of a site only by an imported fraction. ``of_pledge_percent``: declared_h of it;
-    ``of_available_percent``: of its hours without declared outages, ``available_share``; null without
-    imported downtimes.
+    cover all of the window, of one that is not over the days with jobs; of a site only by an imported
+    fraction. ``of_pledge_percent``: declared_h of it; ``of_available_percent``: of its hours without declared
+    outages, ``available_share``; null without imported downtimes.
     ``gain_h``: declared less measured, over the hours that have both. ``no_declared_core_h``,
     ``no_measured_core_h``: core-hours that a sum lacks. HS06 and HS23 are never added: a group has a row for
     each; ``one_scale`` adds them one to one, the factor of WLCG. Source of the error: independent blocks
@@ -139,16 +141,26 @@ def delivered(
     pledges = read_pledges(store, span, vo) if of_federations else Pledges()
     stored = stored_window(store) if of_federations else None
     availability = read_availability(store, stored) if pledges.of else None
-    question = Question(tuple(by), span, tuple(where), pledges, one_scale, stored, availability)
+    counted = _until_now(span, stored, clock())
+    question = Question(tuple(by), counted, tuple(where), pledges, one_scale, stored, availability)
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups = groups_of(store, question, measured)
     if not groups:
         query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
     compared = tuple(with_pledges(groups, question)) if question.compares else ()
+    if pledges.of and compared and counted != span:
+        compared = (f"pledges of {counted}, for {span} is not over", *compared)
     table = table_of(by, groups, measured)
     notes = (*_notes(table, run), *_parts_of_months(question), *compared)
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
+
+
+def _until_now(span: Window, stored: Window | None, now: datetime) -> Window:
+    """Return the days of a window with jobs, if it is not over; else all of it."""
+    if stored is None or not span.start <= now < span.end or not span.start < stored.end < span.end:
+        return span
+    return Window(span.start, stored.end)
 
 
 def require_groupings(what: str, by: Sequence[str], allowed: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Findings of a night: what it says about a site, or about a part of the jobs everywhere."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 HOUR = 3600.0
 """Seconds; costs are computed in core s and reported in core-hours."""
@@ -26,8 +27,9 @@ class Finding:
     ``surprising``: the tail is small enough. ``costly``: the loss is large enough. ``z``: of the night,
     ``surprise``: of up to three nights, over their thresholds if above 1. ``cost``: core s of the night;
     ``week``: of the place. ``began``: nights before in which it began, ``earlier`` their cost.
-    ``literals``: the cause; ``share``: of the loss that it explains. ``shown``, ``what``: value and words of
-    a metric beside efficiency and failures.
+    ``streams``: surprise and cost of the night by metric, where it is about several. ``literals``: the cause;
+    ``share``: of the loss that it explains. ``shown``, ``what``: value and words of a metric beside
+    efficiency and failures.
     """
 
     site: str
@@ -41,6 +43,7 @@ class Finding:
     partial: bool = False
     began: int = 0
     earlier: float = 0.0
+    streams: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     efficiency: Range | None = None
     failed: Range | None = None
     literals: Literals = ()
@@ -48,6 +51,11 @@ class Finding:
     n_sites: int = 1
     shown: Range | None = None
     what: str | None = None
+
+    def night_of(self, metric: str) -> tuple[float, float]:
+        """Return surprise and cost of the night: of all that is surprising, else of one metric."""
+        both = self.z, self.cost
+        return both if self.surprising else self.streams.get(metric, both)
 
     @property
     def is_judged(self) -> bool:

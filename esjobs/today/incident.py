@@ -62,11 +62,11 @@ _SCHEMA = pa.schema([(name, _TYPES.get(name, pa.float64())) for name in _COLUMNS
 PARTS = {
     "finished jobs: usual for their work": "usual_core_h",
     "finished jobs: beyond the usual": "excess_core_h",
-    "failed jobs: usual": "usual_failed_core_h",
-    "failed jobs: beyond the usual": "failed_excess_core_h",
+    "failed and cancelled jobs: usual": "usual_failed_core_h",
+    "failed and cancelled jobs: beyond the usual": "failed_excess_core_h",
     "not compared: no CPU time or state": "not_compared_core_h",
     "all": "core_h",
-    "lost: finished and failed, beyond the usual": "lost_core_h",
+    "lost: all beyond the usual": "lost_core_h",
 }
 """Parts of the core-hours of an incident, with their columns; all but the last two add up to all."""
 
@@ -262,7 +262,7 @@ def _reasons(store: JobStore, site: str, window: Window) -> Iterator[str]:
 
 
 def _node(store: JobStore, site: str, window: Window) -> str:
-    """Return a sentence about the node on which most of the failed jobs ran; empty if they are spread."""
+    """Return a sentence about the node that ran most jobs without success; empty if they are spread."""
     where = (written("site", "=", [site]),)
     jobs = {row["node"]: row["jobs"] for row in _of_nodes(store, where, window)}
     failed = {
@@ -276,7 +276,8 @@ def _node(store: JobStore, site: str, window: Window) -> str:
     if share < _OF_NODE or of_all > share / 2:
         return ""
     command = f"esjobs nodes --site {shlex.quote(site)} --window {window}"
-    return f"{visible(node)} ran {percent(share)} of the failed jobs and {percent(of_all)} of all ({command})"
+    jobs_of_it = f"{percent(share)} of the failed and cancelled jobs and {percent(of_all)} of all"
+    return f"{visible(node)} ran {jobs_of_it} ({command})"
 
 
 def _of_nodes(store: JobStore, where: Sequence[str], window: Window) -> list[dict[str, Any]]:
@@ -295,10 +296,10 @@ def _sentence(row: Mapping[str, Any], reasons: Iterator[str], node: str, baselin
     share, listed = row["available_share"], ", ".join(reasons)
     said = [
         f"{visible(row['name'])}, {when}: {_estimate(row, 'lost')} lost",
-        f"Finished jobs took {_estimate(row, 'excess')} beyond what their work usually takes, failed ones "
-        f"{_estimate(row, 'failed_excess')} beyond the usual",
+        f"Finished jobs took {_estimate(row, 'excess')} beyond what their work usually takes, failed "
+        f"and cancelled ones {_estimate(row, 'failed_excess')} beyond the usual",
         f"{many(row['n_jobs'], 'job')}{users} ended",
-        f"Hours of failed jobs: {listed}" if listed else "",
+        f"Hours of failed and cancelled jobs: {listed}" if listed else "",
         node,
         _waited(row),
         f"Efficiency was as usual again on {row['back_on']}" if row["back_on"] else "",

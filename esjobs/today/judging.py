@@ -135,6 +135,10 @@ class Sites:
             partial=bool(day.partial[site]),
             began=began,
             earlier=sum(self._before(each, site, began) for each in passing),
+            streams={
+                name: (float(np.nan_to_num(each.z[site])), float(each.cost[site]))
+                for name, each in streams.items()
+            },
             efficiency=_range(streams[EFFICIENCY], site),
             failed=_range(streams[FAILED], site),
             literals=literals,

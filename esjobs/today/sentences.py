@@ -115,7 +115,7 @@ def command(one: "Incident") -> str | None:
 def window_of(one: "Incident") -> Window | None:
     """Return the days of an incident of a site; None for one everywhere, and for one that costs nothing."""
     costs = one.site != EVERYWHERE and not one.what
-    return Window.of_days(one.since, one.until or one.night) if costs else None
+    return Window.of_days(one.since, one.until or one.seen_on or one.night) if costs else None
 
 
 def _since(one: "Incident") -> str:

@@ -82,6 +82,13 @@ class Incident:
         """Metric; empty for efficiency and failures, which are one incident of a site."""
         return (self.metric or "") if self.what else ""
 
+    @property
+    def stream(self) -> str:
+        """Metric by which a night goes on with it: failures of one category by these alone."""
+        metric, literals = sentences.literals_of(self.cause_key or "")
+        category = dict(literals).get("category")
+        return self.metric or "" if category is None else f"{metric}: {category}"
+
     @classmethod
     def key_of(cls, found: Finding) -> tuple[str, str]:
         """Return the identity of the incident that a finding belongs to."""
@@ -155,7 +162,8 @@ def _continued(before: Incident, found: Finding, night: date, settings: TodaySet
     mean = before.total_core_h / max(before.nights, 1)
     # of a small incident the cost of a usual night may be as much
     little = max(CALM_COST * mean * HOUR, settings.night_cost * found.week)
-    calm = found.z < CALM and found.cost <= little
+    z, cost = found.night_of(before.stream)
+    calm = z < CALM and cost <= little
     if not lasting:
         calm = not found.surprising
     if calm and not found.partial:
@@ -164,7 +172,7 @@ def _continued(before: Incident, found: Finding, night: date, settings: TodaySet
     state = before.state
     if not lasting and found.surprising and found.costly:
         state, change = "open", "opened"
-    return _seen(replace(before, state=state, change=change, quiet_nights=0), found, night, found.cost)
+    return _seen(replace(before, state=state, change=change, quiet_nights=0), found, night, cost)
 
 
 def _quiet(before: Incident, night: date, settings: TodaySettings) -> Incident:
@@ -185,7 +193,7 @@ def _seen(incident: Incident, found: Finding, night: date, cost: float) -> Incid
         night=night,
         seen_on=night,
         nights=incident.nights + 1,
-        cost_core_h=found.cost / HOUR,
+        cost_core_h=found.night_of(incident.stream)[1] / HOUR,
         total_core_h=total,
         week_share=total * HOUR / found.week if found.week > 0 else None,
         surprise=found.surprise,

@@ -263,6 +263,18 @@ def test_who_is_stopped_in_the_middle_leaves_no_half_file(
     assert all(name.startswith(f".jobs.csv{UNFINISHED}") for name in others)
 
 
+@pytest.mark.parametrize(
+    "command", ["query --by queue", "delivered --by queue", "errors", "fields", "nights"]
+)
+def test_the_name_of_a_file_chooses_the_format(filled: Path, tmp_path: Path, command: str) -> None:
+    wanted = run(*command.split(), "--format", "csv", store=filled).stdout
+    out = tmp_path / "rows.csv"
+    assert run(*command.split(), "--out", str(out), store=filled).exit_code == 0
+    assert out.read_text(encoding="utf-8") == wanted
+    assert run(*command.split(), "--format", "table", "--out", str(out), store=filled).exit_code == 0
+    assert out.read_text(encoding="utf-8") != wanted
+
+
 def test_a_failed_export_leaves_the_old_file(filled: Path, tmp_path: Path) -> None:
     out = tmp_path / "jobs.csv"
     out.write_text("old")

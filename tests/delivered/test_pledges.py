@@ -17,6 +17,7 @@ from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoResultError, UsageError
 from esjobs.core.window import Window
 from esjobs.delivered.pledges import Pledge, Pledges, pledge_quarter
+from esjobs.delivered.work import delivered
 from esjobs.records.ingest.formats.pledges import quarter_start
 from tests.messages import compare_text, raised
 
@@ -330,6 +331,18 @@ def test_totals_need_a_pledge_of_all_days(session: Session, tmp_path: Path) -> N
     assert rows["West"]["of_pledge_percent"] is None
     part = session.delivered.work("federation", window=("2026-04-30T12:00Z", "2026-05-01T06:00Z"))
     assert {row["federation"]: row["pledge_h"] for row in part}["West"] == 33.0 * 18
+
+
+def test_the_running_month_is_compared_with_the_days_that_have_jobs(session: Session, tmp_path: Path) -> None:
+    fill(session, tmp_path)
+    store, window = session.store, Window.parse("2026-05")
+    at = [datetime(2026, 5, day, 8, tzinfo=UTC) for day in (4, 20)]
+    for now in at:
+        answer = delivered(store, ("federation",), window, clock=lambda now=now: now)
+        assert {row["federation"]: row["pledge_h"] for row in answer}["East"] == 80.25 * 24 * 2
+        assert "2026-05-01/2026-05-03" in " ".join(answer.notes)
+    over = delivered(store, ("federation",), window, clock=lambda: datetime(2026, 6, 1, tzinfo=UTC))
+    assert {row["federation"]: row["pledge_h"] for row in over}["East"] == 80.25 * 24 * 31
 
 
 def test_sites_have_a_pledge_by_their_fraction_only(session: Session, tmp_path: Path) -> None:

@@ -300,7 +300,8 @@ def _bounded(
 ) -> tuple[pa.Array, Codes | None]:
     view = _view(values)
     low = 0.0 if column.bounded else -limit
-    if not len(view) or (view.min() >= low and view.max() <= limit):
+    unset = column.unset is not None and column.unset >= low and bool((view == column.unset).any())
+    if not len(view) or (view.min() >= low and view.max() <= limit and not unset):
         return values, problems
     valid = _bools(values.is_valid())
     if column.unset is not None:

@@ -49,6 +49,7 @@ def test_names_of_the_jobs_index(read: Read) -> None:
         timeExe=2,
         timeStageOut=3,
         maxrss=1,
+        minramcount=16000,
         inputfilebytes=5,
         outputfilebytes=6,
         failedattempt=1,
@@ -78,6 +79,7 @@ def test_names_of_the_jobs_index(read: Read) -> None:
         "exe_s": 2.0,
         "stageout_s": 3.0,
         "max_rss_b": 1024.0,
+        "requested_memory_b": 16000.0 * 2**20,
         "input_b": 5.0,
         "output_b": 6.0,
         "failed_attempts": 1,
@@ -141,6 +143,7 @@ def test_cores_given_win_over_cores_asked(read: Read) -> None:
 
 
 def test_minus_one_is_not_measured_for_memory_and_io_and_negative_elsewhere(read: Read) -> None:
+    assert one(read, minramcount=0)["requested_memory_b"] is None
     row = one(read, maxrss=-1, avgpss=-1, IObytesRead=-1)
     assert (row["max_rss_b"], row["avg_pss_b"], row["read_b"]) == (None, None, None)
     _, rejects = read("a.jsonl", json.dumps(RECORD | {"cpuconsumptiontime": -1}).encode())

@@ -38,7 +38,7 @@ KILOBYTES = {
 }
 ABSENT = (
     *("cpu_raw", "transformation", "user", "project", "submit_time", "start_time"),
-    *("nodes", "gpus", "smt", "requested_wall_s", "requested_memory_b", "requested_cores", "requested_gpus"),
+    *("nodes", "gpus", "smt", "requested_wall_s", "requested_cores", "requested_gpus"),
     *("application", "cluster", "subcluster", "exit_code", "counters", "executable"),
     *("error", "node", "job_name", "energy_j", "release", "system_s"),
 )
@@ -62,6 +62,7 @@ def second_reader(path: Path) -> list[dict[str, object]]:
             row |= {name: int(float(cells[key])) if cells[key] else None for name, key in WHOLE.items()}
             row |= {name: float(cells[key]) if cells[key] else None for name, key in PLAIN.items()}
             row |= {name: float(cells[key]) * 1024 if cells[key] else None for name, key in KILOBYTES.items()}
+            row["requested_memory_b"] = float(cells["minramcount"]) * 2**20 or None
             rows.append(row)
     return rows
 

@@ -7,6 +7,7 @@ Facts about the records, checked on real ones:
   them are in B/s: total x 1024 / rate is a whole number of seconds, 0.90 to 0.99 of the payload's time.
   Since the pilot takes its totals from prmon they are bytes. The rate tells which: see ``_io_bytes``.
 - The pilot writes -1 for memory that was not measured; that is a missing value, not a negative one.
+- ``minramcount`` is in MB of the whole job; 0: nothing requested.
 - ``hs06sec`` contains the declared corepower. Wall time is not multiplied by cores, CPU time is summed.
 - Database exports spell a missing value ``NULL``.
 """
@@ -71,6 +72,7 @@ _COLUMNS = (
     column_of("written_b", "iobyteswritten", unset=-1),
     column_of("input_b", "inputfilebytes"),
     column_of("output_b", "outputfilebytes"),
+    column_of("requested_memory_b", "minramcount", scale=_KB**2, unset=0),
     column_of("failed_attempts", "failedattempt"),
     column_of("node", "modificationhost"),
     column_of("release", "homepackage", "atlasrelease"),
