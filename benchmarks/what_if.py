@@ -130,7 +130,7 @@ def compare(jobs: pa.Table, seed: int, tally: Tally, per_task: int = 1) -> None:
         tally.cpu.append(error / np.sqrt(variance))
         tally.error.append(abs(error))
         tally.half_width.append(HALF_WIDTH_90 * np.sqrt(variance))
-        at = efficiency.at(queue, int(kinds[unit]))
+        at = efficiency.at(queue, int(kinds[unit]), efficiency.of_task(unit))
         if at is not None:
             wall = float(np.log(truth.sums["core_s"][cell] / n_jobs)) - forecast.ln_cpu_s + at[0]
             tally.wall.append(wall / np.sqrt(variance + at[1]))

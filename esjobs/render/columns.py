@@ -15,7 +15,7 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
 from esjobs.schema.today import REPORTED
-from esjobs.today.sentences import command, hours, what_is_wrong
+from esjobs.today.sentences import command, hours, task_of, what_is_wrong
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
@@ -153,8 +153,11 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     return pa.table(columns), title
 
 
-def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
-    """Return incidents for a terminal, with a title that has their night; noticed ones are only counted."""
+def incidents_for_people(rows: pa.Table, *, tasks: bool = False) -> tuple[pa.Table, str]:
+    """Return incidents for a reader, with a title that has their night; noticed ones are only counted.
+
+    ``tasks``: with a column of the task that is the cause, for pages to link.
+    """
     from esjobs.today.states import Incident
 
     listed = rows.to_pylist()
@@ -173,6 +176,7 @@ def incidents_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
             "so far": None if one.what else hours(row["total_core_h"]),
             "cause": row["cause"],
             "share": None if row["cause_share"] is None else percent(row["cause_share"]),
+            **({"task": task_of(one)} if tasks else {}),
         }
         for row, one in ((row, Incident(**row)) for row in reported)
     ]

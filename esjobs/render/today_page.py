@@ -159,7 +159,7 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
 
 def _incidents(store: JobStore, first: date, last: date) -> Part:
     """Incidents of the daily watch: those that last by cost, then those of these days that are over."""
-    table, _ = incidents_for_people(listed(newest_incidents(store, first, last)))
+    table, _ = incidents_for_people(listed(newest_incidents(store, first, last)), tasks=True)
     if not table.num_rows:
         return Part("Incidents", "", [f"No incident of a site in {INCIDENT_DAYS} days."], [], None)
     about = f"Efficiency, failures and waiting against what was expected; {INCIDENT_DAYS} days."

@@ -106,6 +106,12 @@ def sentence(one: "Incident") -> str:
     return f"{place}: {'; '.join(filter(None, parts))}"
 
 
+def task_of(one: "Incident") -> str | None:
+    """Return the task that is the cause of an incident; None for another cause."""
+    task, _, _ = dict(literals_of(one.cause_key or "")[1]).get("task", "").partition("\x1f")
+    return task or None
+
+
 def command(one: "Incident") -> str | None:
     """Return the command that shows the cost of an incident in parts; None for one without a cost."""
     window = window_of(one)

@@ -57,7 +57,10 @@ _OWN = (
 _OF__PEOPLE = "people"
 _KEPT_SITES = 3
 _LEAST_DAYS = 3
-_OF_TASK = "cpu_ratio: CPU time over the forecast from all other queues that ran it, with its 90 % interval."
+_OF_TASK = (
+    "cpu_ratio: CPU time over the forecast from all other queues that ran it, with its 90 % interval. "
+    "usual_efficiency: of other tasks of its kind at the queue."
+)
 
 # Headings of tables and terms, to what their cells are pages of
 _LEADS = {
@@ -174,11 +177,15 @@ def task(request: Request) -> Reply:
     except UsageError as error:
         raise AbsentError(str(error)) from error
     days = request.session.what_if.progress(name).rows.to_pylist()
-    drawn = [("jobs", "Jobs"), ("failed", "Failed jobs"), ("core_h", "Core-hours")]
+    drawn = {"jobs": "Jobs", "failed": "Failed jobs", "core_h": "Core-hours", "efficiency": "CPU efficiency"}
+    points = {
+        title: [(f"{row['day']:%Y-%m-%d}", float(row[column])) for row in days if row[column] is not None]
+        for column, title in drawn.items()
+    }
     curves = [
-        curve(title, [(f"{row['day']:%Y-%m-%d}", float(row[column] or 0)) for row in days], "day", "the task")
-        for column, title in drawn
-        if len(days) >= _LEAST_DAYS
+        curve(title, values, "day", "the task")
+        for title, values in points.items()
+        if len(values) >= _LEAST_DAYS
     ]
     parts = [
         Part("Queues", _OF_TASK, notes_of(story), [], columns_of(story.rows)),

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from esjobs.core.errors import UsageError
-from esjobs.core.query import In
+from esjobs.core.numbers import many, percent
+from esjobs.core.query import Days, In, Missing, Query, Sum
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import read_table
@@ -17,11 +19,16 @@ from esjobs.records.names.spelling import accepted
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.solved import KnownOfTasks, job_variance
 from esjobs.records.tasks.sums import read_sums
+from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FITS, SPEED
 from esjobs.store.base import JobStore
 
 MIN_JOBS = 5
 """Jobs of a cell that count for the level of its task."""
+RECENT_DAYS = 7
+"""Last days, in which the efficiency of a task counts for what is left of it."""
+UNUSUAL, UNUSUAL_ERRORS = 0.1, 3.0
+"""ln of the efficiency of a task beside its kind, from which it is unusual, and in standard errors."""
 
 _PRIOR_JOBS = 4.0  # weight of the scatter of a kind, to which that of a cell is drawn
 
@@ -107,20 +114,71 @@ def read_cells(store: JobStore) -> Cells:
 
 
 @dataclass(frozen=True)
+class OwnEfficiency:
+    """ln of a task's CPU efficiency over that of other tasks of its kind at the same queues.
+
+    ``value``: drawn to 0 by the scatter between tasks; ``variance``: of a further queue around it.
+    ``beside``: the ln by number of the queues that tell it. ``part``: by queue, what the task adds to the
+    mean of its kind. ``recent``: True if of the last days.
+    """
+
+    value: float
+    variance: float
+    beside: Mapping[int, float]
+    part: Mapping[int, float]
+    recent: bool
+
+
+@dataclass(frozen=True)
 class Efficiencies:
     """ln(CPU time over wall time x cores) by queue and kind of work, mean over ``n_tasks`` tasks.
 
-    ``scatter``: standard deviation between tasks of one queue and kind, pooled over all queues.
+    ``unit``, ``queue``, ``beside``: of each cell with enough jobs, its ln over the mean of the ``n_others``
+    other tasks of its kind at the queue. ``scatter``: standard deviation between tasks of one queue and kind,
+    ``within``: between the queues of one task, pooled.
     """
 
     mean: FloatArray
     n_tasks: FloatArray
     scatter: float
+    within: float
+    unit: IntArray
+    queue: IntArray
+    beside: FloatArray
+    n_others: FloatArray
 
-    def at(self, queue: int, kind: int) -> tuple[float, float] | None:
-        """Return the ln for a further task and its variance; None if the queue ran no such kind."""
+    def at(self, queue: int, kind: int, own: OwnEfficiency | None = None) -> tuple[float, float] | None:
+        """Return the ln for a task and its variance; None if the queue ran no such kind.
+
+        ``own``: the task's own efficiency; None: a task of which nothing is known.
+        """
         number = float(self.n_tasks[queue, kind])
-        return (float(self.mean[queue, kind]), self.scatter**2 * (1.0 + 1.0 / number)) if number else None
+        if not number:
+            return None
+        mean, variance = float(self.mean[queue, kind]), self.scatter**2 / number
+        if own is None:
+            return mean, variance + self.scatter**2
+        return mean - own.part.get(queue, 0.0) + own.value, variance + own.variance
+
+    def of_task(self, unit: int, recent: Mapping[int, float] | None = None) -> OwnEfficiency:
+        """Return the efficiency of a task unit beside others.
+
+        ``recent``: by queue, ln of the efficiency of the last days over that of the window; the window counts
+        where there are none.
+        """
+        mine = np.flatnonzero(self.unit == unit)
+        beside = {int(self.queue[cell]): float(self.beside[cell]) for cell in mine}
+        part = {
+            int(self.queue[cell]): float(self.beside[cell]) / float(self.n_others[cell] + 1) for cell in mine
+        }
+        if recent:
+            beside = {queue: value + recent[queue] for queue, value in beside.items() if queue in recent}
+        between = max(self.scatter**2 - self.within**2, 0.0)
+        if not beside or not between:
+            return OwnEfficiency(0.0, self.scatter**2, beside, part, bool(recent))
+        weight = len(beside) + self.within**2 / between
+        variance = self.within**2 * (1 + 1 / weight)
+        return OwnEfficiency(sum(beside.values()) / weight, variance, beside, part, bool(recent))
 
 
 def efficiencies(cells: Cells) -> Efficiencies:
@@ -128,13 +186,62 @@ def efficiencies(cells: Cells) -> Efficiencies:
     kinds = cells.keys.kinds()
     shape = len(cells.queues), int(kinds.max(initial=0)) + 1
     used = (cells.n_jobs >= MIN_JOBS) & (cells.sums["core_s"] > 0) & (cells.sums["cpu_s"] > 0)
+    unit, queue = cells.unit[used], cells.queue[used]
     value = np.log(cells.sums["cpu_s"][used] / cells.sums["core_s"][used])
-    group = cells.queue[used] * shape[1] + kinds[cells.unit[used]]
+    group = queue * shape[1] + kinds[unit]
     number = np.bincount(group, minlength=shape[0] * shape[1]).astype(np.float64)
     mean = np.bincount(group, value, len(number)) / np.maximum(number, 1.0)
-    dof = max(float(np.maximum(number - 1.0, 0.0).sum()), 1.0)
-    scatter = float(np.sqrt(((value - mean[group]) ** 2).sum() / dof))
-    return Efficiencies(mean.reshape(shape), number.reshape(shape), scatter)
+    scatter = _pooled(value - mean[group], np.maximum(number - 1.0, 0.0))
+    several = number[group] > 1
+    unit, queue, group = unit[several], queue[several], group[several]
+    n_others = number[group] - 1.0
+    beside = (value[several] - mean[group]) * (n_others + 1.0) / n_others
+    of_unit = np.bincount(unit, minlength=len(cells.keys)).astype(np.float64)
+    of_task = np.bincount(unit, beside, len(of_unit)) / np.maximum(of_unit, 1.0)
+    within = _pooled(beside - of_task[unit], np.maximum(of_unit - 1.0, 0.0))
+    of_queue = mean.reshape(shape), number.reshape(shape)
+    return Efficiencies(*of_queue, scatter, within, unit, queue, beside, n_others)
+
+
+def _pooled(residual: FloatArray, dof: FloatArray) -> float:
+    return float(np.sqrt((residual**2).sum() / max(float(dof.sum()), 1.0)))
+
+
+def recent_efficiencies(store: JobStore, cells: Cells, unit: int) -> dict[int, float]:
+    """Return by queue ln of a task unit's efficiency in the last days over that of the window; one query."""
+    last = cells.run.reach.date() - timedelta(days=1)
+    task, core_class, kind, _ = cells.keys.parts(unit)
+    where = (
+        Days("day", max(last - timedelta(days=RECENT_DAYS - 1), cells.run.window.first_day), last),
+        *(
+            Missing(name) if value is None else In(name, (value,))
+            for name, value in (("task_id", task), ("core_class", core_class), ("processing_type", kind))
+        ),
+    )
+    metrics = tuple(Sum(name, name) for name in ("n_jobs", "cpu_s", "core_s"))
+    of_window = {
+        int(queue): (cells.sums["cpu_s"][cell], cells.sums["core_s"][cell])
+        for cell, queue in enumerate(cells.queue)
+        if cells.unit[cell] == unit
+    }
+    found: dict[int, float] = {}
+    for row in store.aggregate(Query(("queue",), metrics, where=where, over=BUCKETS)).table.to_pylist():
+        number = cells.queues.index(row["queue"]) if row["queue"] in cells.queues else -1
+        cpu_s, core_s = of_window.get(number, (0.0, 0.0))
+        if (row["n_jobs"] or 0) >= MIN_JOBS and row["cpu_s"] and row["core_s"] and cpu_s and core_s:
+            found[number] = float(np.log(row["cpu_s"] / row["core_s"] / (cpu_s / core_s)))
+    return found
+
+
+def efficiency_note(own: OwnEfficiency, within: float) -> str | None:
+    """Return a sentence about a task whose efficiency is not that of its kind; None if it is."""
+    sure = UNUSUAL_ERRORS * within / np.sqrt(max(len(own.beside), 1))
+    if abs(own.value) < UNUSUAL or abs(own.value) < sure:
+        return None
+    when = f", in the last {RECENT_DAYS} days" if own.recent else ""
+    side = f"{percent(abs(float(np.expm1(own.value))))} {'below' if own.value < 0 else 'above'}"
+    queues = many(len(own.beside), "queue")
+    return f"CPU efficiency of this task is {side} that of its kind of work at {queues}{when}"
 
 
 def _job_variances(sums: Mapping[str, FloatArray], rho: FloatArray, kind: IntArray) -> FloatArray:

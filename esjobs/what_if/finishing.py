@@ -14,7 +14,14 @@ from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
-from esjobs.what_if.cells import Cells, FloatArray, efficiencies, read_cells
+from esjobs.what_if.cells import (
+    Cells,
+    FloatArray,
+    efficiencies,
+    efficiency_note,
+    read_cells,
+    recent_efficiencies,
+)
 from esjobs.what_if.model import fit_model
 from esjobs.what_if.moving import model_notes
 
@@ -36,10 +43,11 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
 
     Counted from the end of the run's data. ``jobs``: jobs left (None: as many as the task has had).
     ``p_done``: share of 2000 draws in which it is done. Drawn are CPU time (:class:`Model`), efficiency for
-    the kind of work, cores that the queue gave to this kind (blocks of 7 of the last 28 days; the task is
-    taken to get them all) and the waiting of the first job. ``cores``: mean of the 28 days.
-    ``days_p50``: median time needed; null beyond a year. Raises :class:`UsageError` for an unknown task or a
-    day that is over. Cost: the buckets of the run, two queries.
+    the kind of work times that of the task beside its kind in the last 7 days, cores that the queue gave to
+    this kind (blocks of 7 of the last 28 days; the task is taken to get them all) and the waiting of the
+    first job. ``cores``: mean of the 28 days. ``days_p50``: median time needed; null beyond a year. Raises
+    :class:`UsageError` for an unknown task or a day that is over. Cost: the buckets of the run, three
+    queries.
     """
     cells = read_cells(store)
     unit, *others = cells.units(task)
@@ -48,6 +56,7 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
     if days < 1:
         raise UsageError(f"{due} is over: the data end with {start - timedelta(days=1)}; use a later day")
     model, efficiency, kind = fit_model(cells), efficiencies(cells), int(cells.keys.kinds()[unit])
+    own = efficiency.of_task(unit, recent_efficiencies(store, cells, unit))
     mine = cells.unit == unit
     left = float(jobs or cells.n_jobs[mine].sum())
     length = float(cells.sums["events"][mine].sum() / cells.n_jobs[mine].sum())
@@ -55,7 +64,7 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
     rows: list[dict[str, Any]] = []
     for queue, name in enumerate(cells.queues):
         row: dict[str, Any] = {"queue": name, "p_done": None, "days_p50": None}
-        at, forecast = efficiency.at(queue, kind), model.forecast(unit, queue, length)
+        at, forecast = efficiency.at(queue, kind, own), model.forecast(unit, queue, length)
         if at is None or name not in cores or forecast.reason is not None:
             row["reason"] = forecast.reason or f"no job of this kind of work in {SHARE_DAYS} days"
         else:
@@ -70,6 +79,7 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
     notes = [
         f"{subject} from {start} to the end of {due}, with all cores that a queue gives to this kind of work"
     ]
+    notes += filter(None, [efficiency_note(own, efficiency.within)])
     if others:
         notes.append(f"left out: {', '.join(cells.keys.readable(other) for other in others)}")
     table = pa.Table.from_pylist(rows, schema=_SCHEMA)

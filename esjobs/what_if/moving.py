@@ -16,7 +16,15 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import accepted
 from esjobs.schema.what_if import AT_QUEUE, MOVE_NUMBERS
 from esjobs.store.base import JobStore
-from esjobs.what_if.cells import MIN_JOBS, Cells, IntArray, efficiencies, read_cells
+from esjobs.what_if.cells import (
+    MIN_JOBS,
+    Cells,
+    IntArray,
+    efficiencies,
+    efficiency_note,
+    read_cells,
+    recent_efficiencies,
+)
 from esjobs.what_if.model import Forecast, Model, fit_model
 
 _SCHEMA = pa.schema(
@@ -63,11 +71,12 @@ def move(
     interval (``_68``: 68 %), from the same task at all other queues and the factors of the run
     (:class:`~esjobs.what_if.model.Model`); of a task without its part in the factors, of a type with it.
     ``job_cpu_s_low``, ``job_cpu_s_high``: 90 % of single jobs. ``wall_s``: mean wall time of a job, by the
-    target's own efficiency for the kind of work and the cores that the jobs have at the origin.
+    target's own efficiency for the kind of work, that of the task beside its kind (of a named task in the
+    last 7 days), and the cores that the jobs have at the origin.
     ``observed_cpu_s``: scaled from what the target ran of the task, which the forecast does not use. Memory
     and waiting: of the target's jobs, of the type if it ran it. ``reason``: why there is no forecast.
 
-    Cost: the buckets of the run, and three queries. Raises :class:`UsageError` for an unknown name,
+    Cost: the buckets of the run, and four queries. Raises :class:`UsageError` for an unknown name,
     :class:`NoResultError` without a run.
     """
     if (task is None) == (processing_type is None):
@@ -78,12 +87,16 @@ def move(
     scale = 1.0 if jobs is None else jobs / float(cells.n_jobs[chosen].sum())
     model, efficiency, cores = fit_model(cells), efficiencies(cells), _cores(store, cells, origin)
     kinds = cells.keys.kinds()
-    parts = []
+    parts: list[_Part] = []
+    unusual: list[str] = []
     for cell in chosen:
         unit, n_jobs = int(cells.unit[cell]), float(cells.n_jobs[cell])
         length, cpu_s = float(cells.sums["events"][cell]) / n_jobs, float(cells.sums["cpu_s"][cell])
         forecast = model.forecast(unit, destination, length, without_task=task is not None)
-        at = efficiency.at(destination, int(kinds[unit]))
+        recent = recent_efficiencies(store, cells, unit) if task is not None else None
+        own = efficiency.of_task(unit, recent)
+        unusual += filter(None, [efficiency_note(own, efficiency.within) if task is not None else None])
+        at = efficiency.at(destination, int(kinds[unit]), own)
         of_class = 1.0 if cells.keys.core_class[unit] == "single" else cores
         parts.append(_Part(unit, scale * n_jobs, length, scale * cpu_s, of_class, at, forecast))
     fixed: dict[str, Any] = {
@@ -98,7 +111,8 @@ def move(
         row = fixed | _row(model, destination, each)
         rows.append(row | at_queue(store, cells, target, row["processing_type"]))
     table = pa.Table.from_pylist(rows, schema=_SCHEMA)
-    notes = [*(note for row in table.to_pylist() for note in _notes(row)), *model_notes(model)]
+    of_rows = (note for row in table.to_pylist() for note in _notes(row))
+    notes = [*of_rows, *unusual, *model_notes(model)]
     title = f"{task or processing_type} from {origin} to {target}"
     return Answer(table, tuple(notes), title=title, run=cells.run, details=model)
 

@@ -12,7 +12,13 @@ from esjobs.core.words import HALF_WIDTH_90
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
 from esjobs.store.base import JobStore
-from esjobs.what_if.cells import MIN_JOBS, read_cells
+from esjobs.what_if.cells import (
+    MIN_JOBS,
+    efficiencies,
+    efficiency_note,
+    read_cells,
+    recent_efficiencies,
+)
 from esjobs.what_if.model import Model, fit_model
 from esjobs.what_if.moving import model_notes
 
@@ -30,11 +36,20 @@ _JOBS = {
     "n_jobs": "jobs",
     "failed": "failed",
     "failure_rate": "failure_rate",
+    "efficiency": "efficiency",
     "wall_p50_s": "median:wall_s",
     "wall_p95_s": "p95:wall_s",
     "wall_max_s": "max:wall_s",
 }
-_NUMBERS = ("cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "n_sigma", *_JOBS, "usual_failure_rate")
+_NUMBERS = (
+    "cpu_ratio",
+    "cpu_ratio_low",
+    "cpu_ratio_high",
+    "n_sigma",
+    *_JOBS,
+    "usual_failure_rate",
+    "usual_efficiency",
+)
 _COUNTS = ("n_jobs", "failed")
 _SCHEMA = pa.schema(
     [("queue", pa.string()), ("core_class", pa.string())]
@@ -47,12 +62,15 @@ def task_story(store: JobStore, task: str) -> Answer:
 
     ``cpu_ratio``: CPU time over the forecast from all other queues that ran it, with its 90 % interval,
     ``n_sigma``: how many standard errors it is off 1; null without a forecast. ``usual_failure_rate``: of all
-    other jobs of the queue; null if it has none. Raises :class:`UsageError` for a task without jobs in the
-    latest run. Cost: the buckets of the run, two queries.
+    other jobs of the queue; ``usual_efficiency``: of other tasks of its kind at the queue; null if it has
+    none. Raises :class:`UsageError` for a task without jobs in the latest run. Cost: the buckets of the run,
+    three queries.
     """
     cells = read_cells(store)
     units, where = cells.units(task), [written("task_id", "=", [task])]
-    model, window = fit_model(cells), cells.run.window
+    model, window, efficiency = fit_model(cells), cells.run.window, efficiencies(cells)
+    own = efficiency.of_task(units[0], recent_efficiencies(store, cells, units[0]))
+    kind = int(cells.keys.kinds()[units[0]])
     jobs = query_jobs(store, ["queue"], [*_JOBS.values()], where=where, window=window).to_pylist()
     every = query_jobs(store, ["queue"], ["jobs", "failed"], window=window).to_pylist()
     of_queue = {row["queue"]: (row["jobs"], row["failed"] or 0) for row in every}
@@ -62,17 +80,26 @@ def task_story(store: JobStore, task: str) -> Answer:
         base = {"queue": each["queue"], **{name: each[metric] for name, metric in _JOBS.items()}}
         if n_jobs > each["jobs"]:
             base["usual_failure_rate"] = (failed - (each["failed"] or 0)) / (n_jobs - each["jobs"])
-        found = [] if each["queue"] not in cells.queues else _ratios(model, units, each["queue"])
+        found = []
+        if each["queue"] in cells.queues:
+            found, number = _ratios(model, units, each["queue"]), cells.number(each["queue"])
+            if number in own.part:
+                usual = efficiency.mean[number, kind] - own.part[number]
+                base["usual_efficiency"] = float(np.exp(usual))
         rows += [base | ratio for ratio in found or [{}]]
-    notes = (_site_or_task(rows), *_stragglers(rows), *model_notes(model))
+    unusual = filter(None, [efficiency_note(own, efficiency.within)])
+    notes = (_site_or_task(rows), *unusual, *_stragglers(rows), *model_notes(model))
     table = pa.Table.from_pylist(rows, schema=_SCHEMA)
     return Answer(table, notes, title=f"task {task}", run=cells.run)
 
 
 def progress(store: JobStore, task: str) -> Answer:
-    """Return jobs, failed jobs, events and core-hours of a task by day. Raises :class:`NoJobsError`."""
+    """Return jobs, failed jobs, events, core-hours and CPU efficiency of a task by day.
+
+    Raises :class:`NoJobsError`.
+    """
     where = [written("task_id", "=", [task])]
-    rows = query_jobs(store, ["day"], ["jobs", "failed", "events", "core_h"], where=where)
+    rows = query_jobs(store, ["day"], ["jobs", "failed", "events", "core_h", "efficiency"], where=where)
     return Answer(rows, title=f"task {task} by day")
 
 
@@ -108,12 +135,27 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
     queues = list({row["queue"]: row for row in rows if row["failure_rate"] is not None}.values())
     failing = list(filter(_fails, queues))
     if not failing:
-        return "failures are as usual"
+        return _failing_anyway(queues) or "failures are as usual"
     if len(failing) > len(queues) / 2 and len(queues) > 1:
         share = percent(sum(row["failed"] for row in queues) / sum(row["n_jobs"] for row in queues))
         return f"task: {share} of its jobs fail, more than usual at {len(failing)} of {len(queues)} queues"
     listed = ", ".join(f"{row['queue']} ({percent(row['failure_rate'])})" for row in failing)
     return f"site: more failures than usual at {listed}, not at most queues"
+
+
+def _failing_anyway(queues: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a sentence about queues at which other jobs fail as often as those of the task."""
+    usual = [row["usual_failure_rate"] for row in queues if row.get("usual_failure_rate") is not None]
+    median = float(np.median(usual)) if usual else 0.0
+    ill = [
+        row
+        for row in queues
+        if row["failed"] >= _LEAST_FAILED
+        and min(row["failure_rate"], row.get("usual_failure_rate") or 0.0) > FAILS_MORE * median
+    ]
+    shares = ((row["queue"], percent(row["failure_rate"]), percent(row["usual_failure_rate"])) for row in ill)
+    listed = ", ".join(f"{queue} ({mine}, {usual} of its other jobs)" for queue, mine, usual in shares)
+    return f"site: many jobs of all tasks fail at {listed}" if ill else None
 
 
 def _fails(row: Mapping[str, Any]) -> bool:

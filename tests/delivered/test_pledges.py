@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -333,12 +334,16 @@ def test_totals_need_a_pledge_of_all_days(session: Session, tmp_path: Path) -> N
     assert {row["federation"]: row["pledge_h"] for row in part}["West"] == 33.0 * 18
 
 
+def _same(moment: datetime) -> datetime:
+    return moment
+
+
 def test_the_running_month_is_compared_with_the_days_that_have_jobs(session: Session, tmp_path: Path) -> None:
     fill(session, tmp_path)
     store, window = session.store, Window.parse("2026-05")
-    at = [datetime(2026, 5, day, 8, tzinfo=UTC) for day in (4, 20)]
-    for now in at:
-        answer = delivered(store, ("federation",), window, clock=lambda now=now: now)
+    for day in (4, 20):
+        now = datetime(2026, 5, day, 8, tzinfo=UTC)
+        answer = delivered(store, ("federation",), window, clock=partial(_same, now))
         assert {row["federation"]: row["pledge_h"] for row in answer}["East"] == 80.25 * 24 * 2
         assert "2026-05-01/2026-05-03" in " ".join(answer.notes)
     over = delivered(store, ("federation",), window, clock=lambda: datetime(2026, 6, 1, tzinfo=UTC))

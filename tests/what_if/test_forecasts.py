@@ -345,6 +345,10 @@ def test_site_or_task() -> None:
     assert _site_or_task(one).startswith("site: more failures than usual at A (30 %)")
     every = [story_row(name, failed=30, failure_rate=0.3) for name in "ABCD"]
     assert _site_or_task(every).startswith("task: 30 % of its jobs fail")
+    sick = [story_row("A", failed=30, failure_rate=0.3, usual_failure_rate=0.28), *quiet[1:]]
+    assert _site_or_task(sick).startswith(
+        "site: many jobs of all tasks fail at A (30 %, 28 % of its other jobs)"
+    )
     assert _stragglers(quiet) == []
     assert "A (5.0 x the median)" in _stragglers([story_row("A", wall_max_s=500.0)])[0]
 

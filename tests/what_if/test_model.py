@@ -10,7 +10,7 @@ from esjobs.core.window import Window
 from esjobs.publish.stored import StoredRun
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.schema.speed import SPEED
-from esjobs.what_if.cells import Cells
+from esjobs.what_if.cells import Cells, efficiencies, efficiency_note
 from esjobs.what_if.model import UNKNOWN_COST, _by_unit, _inverse, fit_model
 
 RUN = StoredRun(SPEED, "r", Window.parse("2025-06-01/2025-06-02"), {}, {}, datetime(2025, 6, 2, tzinfo=UTC))
@@ -115,6 +115,50 @@ def test_planted_scatter_is_found_and_intervals_hold(tau: float) -> None:
     assert np.mean([model.tau for model in models]) == pytest.approx(tau, rel=0.15)
     held = [model.calibration.coverage_90 for model in models]
     assert 0.86 < np.mean([share for share in held if share is not None]) < 0.94
+
+
+@pytest.mark.parametrize(("between", "within"), [(0.0, 0.05), (0.2, 0.05), (0.2, 0.2)])
+def test_the_efficiency_of_a_task_at_a_further_queue_is_within_its_interval(
+    between: float, within: float
+) -> None:
+    rng = np.random.default_rng(11)
+    pulls = []
+    for seed in range(12):
+        cells = planted(seed, 0.0)
+        of_task, of_queue = rng.normal(0, between, 40), rng.normal(-0.2, 0.1, 12)
+        ln = of_queue[cells.queue] + of_task[cells.unit] + within * rng.normal(size=cells.unit.size)
+        cells.sums["core_s"][:] = cells.sums["cpu_s"] / np.exp(ln)
+        made = efficiencies(cells)
+        for unit in range(40):
+            own = made.of_task(unit)
+            for queue in set(range(12)) - set(cells.queue[cells.unit == unit].tolist()):
+                mean, variance = made.at(queue, 0, own) or (0.0, 1.0)
+                truth = of_queue[queue] + of_task[unit] + within * rng.normal()
+                pulls.append((mean - truth) / np.sqrt(variance))
+    held = float(np.mean(np.abs(pulls) < 1.645))
+    # tasks that several queues ran shift their means together, which errs on the safe side
+    assert 0.87 < held < 0.97
+    assert abs(np.mean(pulls)) < 0.1
+
+
+def test_an_inefficient_task_is_taken_out_of_the_mean_of_its_kind_and_noted() -> None:
+    cells = planted(3, 0.0)
+    cells.sums["core_s"][:] = cells.sums["cpu_s"] / 0.8
+    cells.sums["core_s"][cells.unit == 5] *= 2
+    made = efficiencies(cells)
+    own, usual = made.of_task(5), made.of_task(6)
+    for queue in range(12):
+        at = made.at(queue, 0, own)
+        assert at is not None
+        assert at[0] == pytest.approx(np.log(0.4), abs=0.02)
+    note = efficiency_note(own, made.within)
+    assert note is not None
+    assert "50 % below that of its kind of work at" in note
+    assert efficiency_note(usual, made.within) is None
+    half = made.of_task(5, dict.fromkeys(range(12), float(np.log(0.5))))
+    assert half.value == pytest.approx(np.log(0.25), abs=0.02)
+    assert half.recent
+    assert made.of_task(6, {0: 0.0}).value == pytest.approx(0.0, abs=0.05)
 
 
 def test_a_stray_cell_moves_no_other_forecast_and_counts_in_the_check() -> None:
