@@ -32,13 +32,30 @@ _NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Jobs of cells by what they have in common: index of the cell, number of the culprit, jobs, failed ones.
+
+    ``culprit``: a task, or the user or name of jobs without one; -1: nothing in common is known.
+    """
+
+    cell: Ints
+    culprit: Ints
+    jobs: Floats
+    failed: Floats
+
+
+@dataclass(frozen=True)
 class Cells:
-    """Jobs by node and task: indices of both from 0, jobs that finished or failed, and failed ones."""
+    """Jobs by node and task: indices of both from 0, jobs that finished or failed, and failed ones.
+
+    ``parts``: of cells that hold jobs of several tasks; None: each cell is of one task.
+    """
 
     node: Ints
     task: Ints
     jobs: Floats
     failed: Floats
+    parts: Parts | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -79,8 +96,9 @@ def judge(cells: Cells) -> Judged:
     1. Expected: the rate of the task on the other nodes, shrunk by half a job at the rate of the site.
     2. Variance: binomial, scaled by the trimmed mean of z^2 over nodes; nodes beyond 4 leave the expectation
     of the others. 3. Upper tail of a gamma distribution, 5 % false discoveries, at least 5 failures, twice
-    the expected ones by a lower bound. 4. Less strictly the same without the task that adds most: one broken
-    task is not a broken node. Measured: benchmarks/results/black_holes.md.
+    the expected ones by a lower bound. 4. Less strictly the same without the task (of jobs without one the
+    user, else the name) that adds most: one broken task is not a broken node. Measured:
+    benchmarks/results/black_holes.md.
     """
     observed, jobs = cells.by_node(cells.failed), cells.by_node(cells.jobs)
     kept = np.ones(len(cells.node), np.bool_)
@@ -141,15 +159,25 @@ def _tail(observed: Floats, expected: Floats, variance: Floats) -> Floats:
 
 
 def _without_its_worst_task(cells: Cells, rate: Floats, variance: Floats, scale: float) -> Mask:
-    """Return true for nodes that still fail without the task that adds most failures."""
-    expected = cells.jobs * rate
-    # the cell of each node with the largest excess comes last
-    order = np.lexsort((cells.failed - expected, cells.node))
-    last = np.append(cells.node[order][1:] != cells.node[order][:-1], True)[: len(order)]
-    rest = np.ones(len(order), np.bool_)
-    rest[order[last]] = False
+    """Return true for nodes that still fail without the culprit that adds most failures."""
+    parts = cells.parts or Parts(np.arange(len(cells.node)), cells.task, cells.jobs, cells.failed)
+    node, share = cells.node[parts.cell], parts.jobs / np.maximum(cells.jobs[parts.cell], _NOTHING)
+    expected, spread = parts.jobs * rate[parts.cell], variance[parts.cell] * share
+    # the culprit of each node with the largest excess
+    n_culprits = int(parts.culprit.max(initial=0)) + 2
+    key = node * n_culprits + parts.culprit + 1
+    keys, group = np.unique(key, return_inverse=True)
+    excess = np.bincount(group, parts.failed - expected, len(keys))
+    excess = np.where(keys % n_culprits == 0, -np.inf, excess)
+    order = np.lexsort((excess, keys // n_culprits))
+    of_node = keys[order] // n_culprits
+    last = np.append(of_node[1:] != of_node[:-1], True)[: len(order)]
+    worst = np.zeros(len(keys), np.bool_)
+    worst[order[last]] = keys[order[last]] % n_culprits != 0
+    rest = ~worst[group]
     observed, mean, total = (
-        cells.by_node(np.where(rest, values, 0.0)) for values in (cells.failed, expected, variance)
+        np.bincount(node[rest], values[rest], cells.n_nodes).astype(np.float64)
+        for values in (parts.failed, expected, spread)
     )
     p = _tail(observed, mean, scale * total)
     enough = (observed > LEAST_RATIO * mean) & (observed >= _WITHOUT_TASK_FAILURES)

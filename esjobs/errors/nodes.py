@@ -14,7 +14,7 @@ from esjobs.core.numbers import exact_percent
 from esjobs.core.query import Count, Either, Filter, In, Missing, Moment, NotIn
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, judge
+from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, Parts, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
 from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED
@@ -27,7 +27,7 @@ from esjobs.store.base import JobStore
 from esjobs.store.merge import coded, encoded, floats
 
 LEAST_TASK_JOBS = 20
-"""Jobs of a task at a site; smaller tasks are compared by kind of work."""
+"""Jobs of a task at a site, or of a user and job name; fewer are compared by kind of work."""
 LEAST_NODE_JOBS = 2
 """Nodes with at most so many jobs in the median cannot be compared: containers, machines of a cloud."""
 _FAST, _MANY = 0.25, 2.0
@@ -35,7 +35,7 @@ _FAST, _MANY = 0.25, 2.0
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 
 # the queue, for sites are made of queues: groups need no merging
-_KEYS = ("queue", "site", "node", "task_id", "processing_type")
+_KEYS = ("queue", "site", "node", "task_id", "processing_type", "user", "job_name")
 _FAILED = (In("state", FAILED),)
 _SUMS = (
     Count("jobs"),
@@ -113,7 +113,7 @@ def failing_nodes(
     notes: list[str] = []
     n_compared = 0
     judgeable = _judgeable(store, present, window)
-    for some in _batches(rates):
+    for some in in_batches(rates):
         at = (*elsewhere, written("site", "=", [rate["site"] for rate in some]))
         filters = (*job_filters(store, at, window), *judgeable)
         sites = _sites(aggregate(store, _KEYS, _SUMS, window, where=filters).table, servers)
@@ -161,7 +161,7 @@ def _illness(now: Row, before: Row | None) -> Iterator[str]:
         )
 
 
-def _batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
+def in_batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
     """Yield sites together whose groups fit into memory: there are no more groups than jobs."""
     batch: list[Row] = []
     for rate in rates:
@@ -194,7 +194,7 @@ def _sites(groups: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
     text, texts = coded(of, "node")
     of_text, spelled = numbered(texts, servers)
     site, sites = coded(of, "site")
-    stratum = _strata(of, site, len(sites))
+    stratum, culprit = _strata(of, site, len(sites))
     usable = of_text[text] >= 0
     names = list(spelled)
     nodes, node = np.unique((site * len(names) + of_text[text])[usable], return_inverse=True)
@@ -204,6 +204,9 @@ def _sites(groups: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
         _numbers(of, name)[usable] for name in ("jobs", "failed", "wall_s", "failed_core_s")
     )
     of_cell = [_summed(cell, values) for values in (jobs, failed)]
+    culprit = culprit[usable]
+    order = np.argsort(cell, kind="stable")
+    in_order = cell[order]
     of_node = [_summed(node, values) for values in (jobs, wall_s / 3600, lost_s / 3600)]
     cell_node, cell_stratum = np.divmod(cells, n_strata)
     found = {}
@@ -211,24 +214,38 @@ def _sites(groups: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
         # nodes, and cells by node, are in order of sites
         first, last = np.searchsorted(nodes, [at * len(names), (at + 1) * len(names)])
         part = slice(*np.searchsorted(cell_node, [first, last]))
+        mine = order[slice(*np.searchsorted(in_order, [part.start, part.stop]))]
+        parts = Parts(cell[mine] - part.start, culprit[mine], jobs[mine], failed[mine])
         found[str(sites[at])] = _Site(
             [names[each % len(names)] for each in nodes[first:last]],
             of_node[0][first:last],
             of_node[1][first:last],
             of_node[2][first:last],
             spelled,
-            Cells(cell_node[part] - first, cell_stratum[part], of_cell[0][part], of_cell[1][part]),
+            Cells(cell_node[part] - first, cell_stratum[part], of_cell[0][part], of_cell[1][part], parts),
         )
     return found
 
 
-def _strata(of: pa.Table, site: Ints, n_sites: int) -> Ints:
-    """Return the task of each group; tasks of a site that are too small are one with all of their kind."""
-    task, tasks = coded(of, "task_id")
-    kind, _ = coded(of, "processing_type")
-    of_site = task * n_sites + site
+def _strata(of: pa.Table, site: Ints, n_sites: int) -> tuple[Ints, Ints]:
+    """Return the task of each group, of jobs without one their user and name, and the culprit.
+
+    Those with too few jobs at a site are one with all of their kind of work. Culprits: a task, a user, a job
+    name; -1 for jobs that have none of them.
+    """
+    (task, tasks), (kind, _), (user, users), (name, names) = (
+        coded(of, key) for key in ("task_id", "processing_type", "user", "job_name")
+    )
+    no_task = task == 0
+    alike = np.where(no_task, len(tasks) + user * len(names) + name, task)
+    alike = np.unique(alike, return_inverse=True)[1]
+    of_site = alike * n_sites + site
     small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
-    return np.where(small | (task == 0), len(tasks) + kind, task)
+    small |= no_task & (user == 0) & (name == 0)
+    whose = np.where(user > 0, user - 1, len(users) + name - 1)
+    nobody = no_task & (user == 0) & (name == 0)
+    culprit = np.where(nobody, -1, np.where(no_task, len(tasks) + whose, task))
+    return np.where(small, int(alike.max(initial=0)) + 1 + kind, alike), culprit
 
 
 def _summed(group: Ints, values: Floats) -> Floats:

@@ -10,14 +10,18 @@ import pyarrow as pa
 from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.numbers import exact_percent
+from esjobs.core.query import Count, Sum, SumProduct
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
 from esjobs.errors.black_holes import Floats, Ints
+from esjobs.errors.nodes import in_batches
 from esjobs.errors.slowness import SlowJudged, TimedCells, judge_slow
 from esjobs.publish.finding import run_of_everything
 from esjobs.records.answer import Answer
 from esjobs.records.errors.nodes import common_domain, numbered
+from esjobs.records.jobs.conditions import job_filters
 from esjobs.records.jobs.query import query_jobs
+from esjobs.records.jobs.resolution import aggregate
 from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
@@ -26,7 +30,14 @@ from esjobs.store.merge import coded, encoded, floats
 # queues of a site differ in what they do to a task
 _TASK = ("task_id", "core_class", "processing_type", "queue")
 _CPU = ("cpu_model", "smt")
-_SUMS = ("jobs", "core_h", "sum:cpu_s", "sum:events", "mean:cpu_s_per_event", "sd:cpu_s_per_event")
+_SUMS = (
+    Count("jobs"),
+    Sum("core_s", "core_s"),
+    Sum("cpu_s", "cpu_s"),
+    Sum("events", "events"),
+    Sum("cpu_s_per_event", "per_event"),
+    SumProduct("cpu_s_per_event", "cpu_s_per_event", "per_event_sq"),
+)
 _SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("site", "name", "cpu_model")),
@@ -55,25 +66,26 @@ def slow_nodes(
     of hosts that are not nodes. ``every``: all nodes that can be compared. See
     :func:`esjobs.errors.slowness.judge_slow`.
 
-    Cost: a grouped query over sites, one per site (node x task). Raises :class:`NoJobsError` without jobs,
-    :class:`UsageError` for a condition on nodes.
+    Cost: a grouped query over sites, one (node x task) for sites of at most 1.5 M jobs together. Raises
+    :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on nodes.
     """
     if any(named(each) == "node" for each in where):
         raise UsageError("nodes are compared with the others of their site; use --site or --queue, or --all")
     usable = ("node is present", "cpu_model is present", "cpu_s>0", "events>0")
     present = (*where, *usable, written("state", "=", FINISHED))
-    sites = query_jobs(store, ("site",), ("jobs",), where=present, window=window).column("site").to_pylist()
+    sites = query_jobs(store, ("site",), ("jobs",), where=present, window=window).to_pylist()
     elsewhere = tuple(each for each in present if named(each) != "site")
     rho = _rho(store)
     rows: list[dict[str, Any]] = []
     n_compared = 0
-    for site in sites:
-        at = (*elsewhere, written("site", "=", [site]))
-        found = query_jobs(store, ("node", *_TASK, *_CPU), _SUMS, where=at, window=window)
+    for some in in_batches(sites):
+        at = (*elsewhere, written("site", "=", [each["site"] for each in some]))
+        filters = job_filters(store, at, window)
+        found = aggregate(store, ("site", "node", *_TASK, *_CPU), _SUMS, window, where=filters).table
         for one_cpu in _by_cpu(encoded(found), servers):
             judged = _judged(one_cpu, rho)
             n_compared += int(np.isfinite(judged.slower).sum())
-            rows += _rows(str(site), one_cpu, judged, every=every)
+            rows += _rows(one_cpu, judged, every=every)
     rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"]))
     notes = [f"{n_compared:,} nodes compared with others of the same site, CPU model, SMT state and tasks"]
     return Answer(pa.Table.from_pylist(rows, schema=_SCHEMA), tuple(notes), title="slow nodes")
@@ -88,8 +100,9 @@ def _rho(store: JobStore) -> _Rho:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Jobs of nodes with one CPU model in one SMT state: a row per node and task, ``sums`` by ``_SUMS``."""
+    """Jobs of nodes of a site with one CPU model in one SMT state: a row per node and task, by ``_SUMS``."""
 
+    site: str
     cpu_model: str | None
     names: Sequence[str]
     tasks: Sequence[tuple[str | None, ...]]
@@ -99,17 +112,17 @@ class _Cells:
 
 
 def _by_cpu(groups: pa.Table, servers: Sequence[str]) -> Iterator[_Cells]:
-    """Yield the cells of each CPU model and SMT state; jobs without a task, and of servers, are left out."""
+    """Yield the cells of each site, CPU model and SMT state, without servers and jobs that have no task."""
     text, texts = coded(groups, "node")
     of_text, spelled = numbered(texts, servers)
     name, names = of_text[text], list(spelled)
-    model, models = coded(groups, "cpu_model")
+    (model, models), (site, sites) = coded(groups, "cpu_model"), coded(groups, "site")
     # unknown, off, on
     smt = np.asarray(groups.column("smt").cast(pa.int64()).fill_null(-1)) + 1
     parts = [coded(groups, key) for key in _TASK]
-    sums = {key: floats(groups.column(key)) for key in _SUMS}
+    sums = {each.name: floats(groups.column(each.name)) for each in _SUMS}
     usable = np.flatnonzero((name >= 0) & (parts[0][0] > 0))
-    cpu = model[usable] * 3 + smt[usable]
+    cpu = (site[usable] * len(models) + model[usable]) * 3 + smt[usable]
     for each in np.unique(cpu).tolist():
         mine = usable[cpu == each]
         nodes, node = np.unique(name[mine], return_inverse=True)
@@ -120,7 +133,8 @@ def _by_cpu(groups: pa.Table, servers: Sequence[str]) -> Iterator[_Cells]:
         codes = np.unravel_index(keys, [len(values) for _, values in parts])
         columns = [[values[at] for at in of] for of, (_, values) in zip(codes, parts, strict=True)]
         yield _Cells(
-            models[each // 3],
+            str(sites[each // 3 // len(models)]),
+            models[each // 3 % len(models)],
             [names[at] for at in nodes],
             list(zip(*columns, strict=True)),
             node,
@@ -130,7 +144,7 @@ def _by_cpu(groups: pa.Table, servers: Sequence[str]) -> Iterator[_Cells]:
 
 
 def _judged(of: _Cells, rho: _Rho) -> SlowJudged:
-    jobs, cpu, events = (of.sums[name] for name in (_SUMS[0], *_SUMS[2:4]))
+    jobs, cpu, events = (of.sums[name] for name in ("jobs", "cpu_s", "events"))
     start = np.array([rho.get((task[0], task[1], task[2]), 0.0) for task in of.tasks])[of.task]
     ln_cost = np.log(cpu / (events + start * jobs))
     return judge_slow(TimedCells(of.node, of.task, ln_cost, _job_variance(of) / jobs))
@@ -138,24 +152,26 @@ def _judged(of: _Cells, rho: _Rho) -> SlowJudged:
 
 def _job_variance(of: _Cells) -> Floats:
     """Return the relative variance of a job's CPU time per event, pooled over the nodes of its task."""
-    own = (np.nan_to_num(of.sums[_SUMS[5]]) / of.sums[_SUMS[4]]) ** 2
-    dof = of.sums[_SUMS[0]] - 1.0
+    jobs, total, squares = (of.sums[name] for name in ("jobs", "per_event", "per_event_sq"))
+    dof = jobs - 1.0
+    # numbers of equal jobs differ in their last digits
+    own = np.maximum(squares - total**2 / jobs, 0.0) / np.maximum(dof, 1.0) / (total / jobs) ** 2
     overall = (dof * own).sum() / max(dof.sum(), 1.0)
     # tasks with a job a node take the scatter of all
     pooled: Floats = (np.bincount(of.task, dof * own) + overall) / (np.bincount(of.task, dof) + 1.0)
     return pooled[of.task]
 
 
-def _rows(site: str, of: _Cells, judged: SlowJudged, *, every: bool) -> Iterator[dict[str, Any]]:
+def _rows(of: _Cells, judged: SlowJudged, *, every: bool) -> Iterator[dict[str, Any]]:
     domain = common_domain(of.names)
     n_jobs = np.bincount(of.node, of.sums["jobs"], len(of.names))
-    core_h = np.bincount(of.node, np.nan_to_num(of.sums["core_h"]), len(of.names))
+    core_h = np.bincount(of.node, np.nan_to_num(of.sums["core_s"]) / 3600, len(of.names))
     for number, node in enumerate(of.names):
         if not np.isfinite(judged.slower[number]) or not (every or judged.found[number]):
             continue
         slower, n_tasks = float(judged.slower[number]), int(judged.n_tasks[number])
         yield {
-            "site": site,
+            "site": of.site,
             "name": node.removesuffix(domain) if domain else node,
             "node": node,
             "cpu_model": of.cpu_model,

@@ -153,3 +153,26 @@ def test_the_demo_plants_errors_and_a_failing_node(demo_folder: Path) -> None:
         ill = session.errors.nodes(site=incident, window="2025-06-17/2025-06-20")
         assert len(ill) == 0
         assert any("queue, not node" in note for note in ill.notes)
+
+
+@pytest.mark.parametrize("known", ["", "user", "job_name", "user,job_name"])
+@pytest.mark.parametrize("broken", [False, True])
+def test_nodes_of_jobs_without_tasks(session: Session, tmp_path: Path, known: str, broken: bool) -> None:
+    """A node that fails jobs of everybody is found; one on which all jobs of one user fail is not."""
+    rng = np.random.default_rng(8)
+    file = tmp_path / "jobs.csv"
+    columns = known.split(",") if known else []
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["job_id", "queue", "node", "state", "end_time", "wall_s", "cores", *columns])
+        for number in range(1200):
+            node, whose = number % 30, int(rng.integers(12))
+            user = "culprit" if node == 7 and broken and number % 60 < 30 else f"u{whose}"
+            fails = rng.random() < 0.02 or (user == "culprit" if broken else node == 7 and rng.random() < 0.7)
+            names = {"user": user, "job_name": "mine" if user == "culprit" else f"run{whose}"}
+            row = [number, "cpu", f"cn{node:03}", "failed" if fails else "finished", "2025-06-10", 7200, 32]
+            writer.writerow([*row, *(names[name] for name in columns)])
+    session.ingest("jobs", file)
+    found = [row["name"] for row in session.errors.nodes()]
+    # where nothing is known of jobs, nothing is known of a culprit
+    assert found == ([] if broken and known else ["cn007"])
