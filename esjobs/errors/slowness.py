@@ -114,8 +114,8 @@ def _scatter(cells: TimedCells, dof: int) -> float:
 
 def _without_strays(cells: TimedCells, tau_sq: float) -> TimedCells:
     """Return the cells, those beyond four standard deviations without weight: a job that ran otherwise."""
-    weight = _equations(cells, tau_sq)[2]
-    stray = np.abs(_rest(cells, tau_sq)) * np.sqrt(weight) > _STRAY
+    rest, weight = _rest(cells, tau_sq)
+    stray = np.abs(rest) * np.sqrt(weight) > _STRAY
     return replace(cells, error_sq=np.where(stray, _NO_WEIGHT, cells.error_sq))
 
 
@@ -144,22 +144,24 @@ def _without_its_worst_task(cells: TimedCells, level: Floats, slower: Floats, we
 
 def _squares(cells: TimedCells, tau_sq: float) -> float:
     """Return the weighted sum of squares of a fit."""
-    return float(_equations(cells, tau_sq)[2] @ _rest(cells, tau_sq) ** 2)
+    rest, weight = _rest(cells, tau_sq)
+    return float(weight @ rest**2)
 
 
-def _rest(cells: TimedCells, tau_sq: float) -> Floats:
-    """Return the residuals of a fit."""
+def _rest(cells: TimedCells, tau_sq: float) -> tuple[Floats, Floats]:
+    """Return the residuals of a fit, and the weights."""
     matrix, right, weight = _equations(cells, tau_sq)
     # one level per part is free: a small ridge fixes it and moves no residual
     level = np.linalg.solve(matrix + np.eye(len(right)) * 1e-9 * max(float(matrix.max()), 1.0), right)
-    return _without_tasks(cells, cells.ln_cost - level[cells.node], weight)
+    return _without_tasks(cells, cells.ln_cost - level[cells.node], weight), weight
 
 
 def _equations(cells: TimedCells, tau_sq: float) -> tuple[Floats, Floats, Floats]:
     """Return matrix and right side of the node effects, tasks eliminated, and the weights of the cells."""
     weight = 1.0 / (tau_sq + np.maximum(cells.error_sq, _LEAST_VARIANCE))
-    shares = np.zeros((int(cells.task.max()) + 1, int(cells.node.max()) + 1))
-    np.add.at(shares, (cells.task, cells.node), weight)
+    n_tasks, n_nodes = int(cells.task.max()) + 1, int(cells.node.max()) + 1
+    shares = np.bincount(cells.task * n_nodes + cells.node, weight, n_tasks * n_nodes)
+    shares = shares.reshape(n_tasks, n_nodes)
     matrix = np.diag(shares.sum(axis=0)) - shares.T @ (shares / shares.sum(axis=1, keepdims=True))
     right = np.bincount(cells.node, weight * _without_tasks(cells, cells.ln_cost, weight)).astype(float)
     return matrix, right, weight
