@@ -9,7 +9,7 @@ from pathlib import Path
 from esjobs.core.errors import InputError
 from esjobs.core.identity import content_id
 from esjobs.records.ingest.formats import sources
-from esjobs.records.loading import load_files
+from esjobs.records.loading import load_files, prepared
 from esjobs.records.night import NightAccount, NightStep, NightWork
 from esjobs.store.base import JobStore
 from scheduler.settings import NightlyFiles, NightsSettings
@@ -21,21 +21,33 @@ _MOST_REMEMBERED = 5_000
 
 
 def ingest_files(work: NightWork) -> NightAccount:
-    """Read the new or changed files named in the settings."""
+    """Read the new or changed files named in the settings.
+
+    Raises :class:`InputError` for files of which every row was rejected, after all others were read: they are
+    read again by the next attempt.
+    """
     settings = work.settings.section(NightsSettings)
     seen = _seen(work.store)
     rows_in = rows_out = 0
+    refused: list[str] = []
     notes = [f"file not found: {name}" for name in lacking(settings.ingest, work.night)]
     for source in settings.ingest:
         for path in sorted(set(_paths(source, work.night, settings.late_days))):
-            name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
+            name, state = content_id({"path": str(path), "fill": source.identity}), _state(path)
             if seen.get(name) == state:
                 continue
-            report = load_files(work.context, sources.source(source.format), [path], source.fill)
+            chosen = prepared(work.context, sources.source(source.format), source.map)
+            report = load_files(work.context, chosen, [path], source.fill)
+            if report.fruitless:
+                why = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items())
+                refused.append(f"{path.name}: every row was rejected ({why})")
+                continue
             rows_in += report.rows_in
             rows_out += report.rows_out
             notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")
             seen = _remember(work.store, name, state)
+    if refused:
+        raise InputError(f"{'; '.join(refused)}; correct the files, or their entry in nights.ingest")
     return NightAccount(rows_in, rows_out, tuple(notes))
 
 
@@ -59,7 +71,7 @@ def files_inputs(work: NightWork) -> str:
     return content_id(
         {
             "files": [
-                [source.format, *source.fill, str(path), _state(path)]
+                [*source.identity, str(path), _state(path)]
                 for source in settings.ingest
                 for path in sorted(set(_paths(source, work.night, settings.late_days)))
             ]

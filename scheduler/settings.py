@@ -45,6 +45,13 @@ class NightlyFiles(BaseModel):
     """Names or patterns; ``{night}`` stands for the day, as 2018-08-31."""
     fill: tuple[_Text, ...] = ()
     """``FIELD=VALUE``: fills a field where it is missing."""
+    map: _Text | None = None
+    """File that maps columns and metrics of the format series, or a shipped map: dcgm, jobstats, likwid."""
+
+    @property
+    def identity(self) -> list[str]:
+        """Way in which a file is read: format, fills and map."""
+        return [self.format, *self.fill, *([] if self.map is None else [f"map {self.map}"])]
 
 
 class NightsSettings(BaseModel):

@@ -237,15 +237,15 @@ def _strata(of: pa.Table, site: Ints, n_sites: int) -> tuple[Ints, Ints]:
         coded(of, key) for key in ("task_id", "processing_type", "user", "job_name")
     )
     no_task = task == 0
-    alike = np.where(no_task, len(tasks) + user * len(names) + name, task)
-    alike = np.unique(alike, return_inverse=True)[1]
-    of_site = alike * n_sites + site
+    common = np.where(no_task, len(tasks) + user * len(names) + name, task)
+    common = np.unique(common, return_inverse=True)[1]
+    of_site = common * n_sites + site
     small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
     small |= no_task & (user == 0) & (name == 0)
     whose = np.where(user > 0, user - 1, len(users) + name - 1)
     nobody = no_task & (user == 0) & (name == 0)
     culprit = np.where(nobody, -1, np.where(no_task, len(tasks) + whose, task))
-    return np.where(small, int(alike.max(initial=0)) + 1 + kind, alike), culprit
+    return np.where(small, int(common.max(initial=0)) + 1 + kind, common), culprit
 
 
 def _summed(group: Ints, values: Floats) -> Floats:

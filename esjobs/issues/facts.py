@@ -154,17 +154,17 @@ class Facts:
     def _described(self, fact: str) -> Floats:
         name = f"described {fact}"
         if name not in self._columns:
-            pairs = pc.binary_join_element_wise(
+            joined = pc.binary_join_element_wise(
                 pc.fill_null(self.jobs.column("cluster"), ""),
                 pc.fill_null(self.jobs.column("subcluster"), ""),
+                pc.fill_null(self.jobs.column("queue"), ""),
                 "\0",
             )
             # few parts of clusters: each is looked up once
-            encoded = pa.chunked_array(pairs).combine_chunks().dictionary_encode()
+            encoded = pa.chunked_array(joined).combine_chunks().dictionary_encode()
             values = []
-            for pair in encoded.dictionary.to_pylist():
-                cluster, _, subcluster = pair.partition("\0")
-                part = self._clusters.described(cluster, subcluster)
+            for names in encoded.dictionary.to_pylist():
+                part = self._clusters.described(*names.split("\0"))
                 value = None if part is None else getattr(part, fact)
                 if value is None or (fact.startswith("peak_") and not value):
                     # a peak of 0 would be passed by everything

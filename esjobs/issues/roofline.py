@@ -57,7 +57,8 @@ def roofline(block: Block, row: int, record: Mapping[str, Any], clusters: Cluste
     if not all(parts):
         return None
     nodes = sorted({node for each in parts for node in each})
-    part = clusters.described(record.get("cluster"), record.get("subcluster")) or Subcluster("", "")
+    names = (record.get(name) for name in ("cluster", "subcluster", "queue"))
+    part = clusters.described(*names) or Subcluster("", "")
     shared = _shared(record, len(nodes), part)
     nodes = [] if shared else nodes
     return Roofline(counters, shared, part, tuple(nodes), *_numbers(block, row, nodes, parts, part))

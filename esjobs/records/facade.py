@@ -1,7 +1,7 @@
 """Loads of records in a session: what ``s.ingest``, ``s.undo`` and ``s.declared`` do."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,21 +36,15 @@ class Records(Facade):
         mapping: "str | Path | None" = None,
     ) -> RunReport:
         """Load files of a format: :meth:`Session.ingest`."""
-        from esjobs.records.clusters.settings import ClustersSettings
-        from esjobs.records.ingest.base import require_source, with_map
+        from esjobs.records.ingest.base import require_source
         from esjobs.records.ingest.formats import sources
-        from esjobs.records.ingest.formats.naming import with_applications
         from esjobs.records.ingest.frames import as_file, is_frame
-        from esjobs.records.loading import load_files
+        from esjobs.records.loading import load_files, prepared
 
         if (form is None) == (source is None):
             raise UsageError("specify either a format or a source, for example s.ingest('panda', files)")
         chosen = sources.source(form) if form is not None else require_source(source)
-        if mapping is not None:
-            chosen = with_map(chosen, Path(mapping))
-        with suppress(LookupError):  # settings without this section
-            if table := self._context.settings.section(ClustersSettings).applications:
-                chosen = with_applications(chosen, table)
+        chosen = prepared(self._context, chosen, mapping)
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         named: AbstractContextManager[Any] = as_file(files) if is_frame(files) else nullcontext(files)
         with named as named_files:

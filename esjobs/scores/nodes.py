@@ -14,7 +14,7 @@ from esjobs.records.names.cpu_models import CpuModel, resolve
 from esjobs.scores.formulas import Floats
 
 # What tells kinds of nodes apart
-_KEYS = ("cluster", "subcluster", "cpu_raw")
+_KEYS = ("cluster", "subcluster", "queue", "cpu_raw")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def nodes_of(batch: pa.RecordBatch, clusters: Clusters, assumed: int) -> Nodes:
     pilot's CPU string (all sockets; threads with SMT), else ``assumed``.
     """
     kinds, kind = _kinds([batch.column(name) for name in _KEYS])
-    facts = [_facts(clusters.described(cluster, part), raw) for cluster, part, raw in kinds]
+    facts = [_facts(clusters.described(*names), raw) for *names, raw in kinds]
     of_jobs = pa.Table.from_pylist(facts, _FACTS).take(pa.array(kind))
     columns = {name: of_jobs.column(name).combine_chunks() for name in _FACTS.names}
     return Nodes(

@@ -119,14 +119,14 @@ class OwnEfficiency:
 
     ``value``: drawn to 0 by the scatter between tasks; ``variance``: of a further queue around it.
     ``beside``: the ln by number of the queues that tell it. ``part``: by queue, what the task adds to the
-    mean of its kind. ``recent``: True if of the last days.
+    mean of its kind. ``of_days``: True if of the last days.
     """
 
     value: float
     variance: float
     beside: Mapping[int, float]
     part: Mapping[int, float]
-    recent: bool
+    of_days: bool
 
 
 @dataclass(frozen=True)
@@ -160,25 +160,27 @@ class Efficiencies:
             return mean, variance + self.scatter**2
         return mean - own.part.get(queue, 0.0) + own.value, variance + own.variance
 
-    def of_task(self, unit: int, recent: Mapping[int, float] | None = None) -> OwnEfficiency:
+    def of_task(self, unit: int, of_last_days: Mapping[int, float] | None = None) -> OwnEfficiency:
         """Return the efficiency of a task unit beside others.
 
-        ``recent``: by queue, ln of the efficiency of the last days over that of the window; the window counts
-        where there are none.
+        ``of_last_days``: by queue, ln of the efficiency of the last days over that of the window; the window
+        counts where there are none.
         """
         mine = np.flatnonzero(self.unit == unit)
         beside = {int(self.queue[cell]): float(self.beside[cell]) for cell in mine}
         part = {
             int(self.queue[cell]): float(self.beside[cell]) / float(self.n_others[cell] + 1) for cell in mine
         }
-        if recent:
-            beside = {queue: value + recent[queue] for queue, value in beside.items() if queue in recent}
+        if of_last_days:
+            beside = {
+                queue: value + of_last_days[queue] for queue, value in beside.items() if queue in of_last_days
+            }
         between = max(self.scatter**2 - self.within**2, 0.0)
         if not beside or not between:
-            return OwnEfficiency(0.0, self.scatter**2, beside, part, bool(recent))
+            return OwnEfficiency(0.0, self.scatter**2, beside, part, bool(of_last_days))
         weight = len(beside) + self.within**2 / between
         variance = self.within**2 * (1 + 1 / weight)
-        return OwnEfficiency(sum(beside.values()) / weight, variance, beside, part, bool(recent))
+        return OwnEfficiency(sum(beside.values()) / weight, variance, beside, part, bool(of_last_days))
 
 
 def efficiencies(cells: Cells) -> Efficiencies:
@@ -238,7 +240,7 @@ def efficiency_note(own: OwnEfficiency, within: float) -> str | None:
     sure = UNUSUAL_ERRORS * within / np.sqrt(max(len(own.beside), 1))
     if abs(own.value) < UNUSUAL or abs(own.value) < sure:
         return None
-    when = f", in the last {RECENT_DAYS} days" if own.recent else ""
+    when = f", in the last {RECENT_DAYS} days" if own.of_days else ""
     side = f"{percent(abs(float(np.expm1(own.value))))} {'below' if own.value < 0 else 'above'}"
     queues = many(len(own.beside), "queue")
     return f"CPU efficiency of this task is {side} that of its kind of work at {queues}{when}"

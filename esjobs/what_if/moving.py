@@ -93,8 +93,8 @@ def move(
         unit, n_jobs = int(cells.unit[cell]), float(cells.n_jobs[cell])
         length, cpu_s = float(cells.sums["events"][cell]) / n_jobs, float(cells.sums["cpu_s"][cell])
         forecast = model.forecast(unit, destination, length, without_task=task is not None)
-        recent = recent_efficiencies(store, cells, unit) if task is not None else None
-        own = efficiency.of_task(unit, recent)
+        last = recent_efficiencies(store, cells, unit) if task is not None else None
+        own = efficiency.of_task(unit, last)
         unusual += filter(None, [efficiency_note(own, efficiency.within) if task is not None else None])
         at = efficiency.at(destination, int(kinds[unit]), own)
         of_class = 1.0 if cells.keys.core_class[unit] == "single" else cores

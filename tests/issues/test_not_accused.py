@@ -77,6 +77,31 @@ def threaded(tmp_path: Path) -> Any:
         yield session
 
 
+@pytest.mark.parametrize(
+    ("facts", "load", "hurt"),
+    [("smt = false", 8, True), ("smt = true", 8, False), ("smt = true", 12, True), ("gpus = 0", 8, False)],
+)
+def test_threads_on_a_core_by_what_the_description_says(
+    tmp_path: Path, facts: str, load: int, hurt: bool
+) -> None:
+    path = tmp_path / "clusters.toml"
+    path.write_text(f'[[cluster]]\nname = "emmy"\n[[cluster.subcluster]]\nname = "a"\ncores = 4\n{facts}\n')
+    given = {"store": f"duckdb:{tmp_path / 's.duckdb'}", "clusters": {"files": [str(path)]}}
+    with esjobs.open(settings=esjobs.Settings.model_validate(given)) as session:
+        listed = [series("cpu_load", "node", "n0", load * busy())]
+        rules = found(session, tmp_path, listed, cluster="emmy", cores=4, cpu_s=4 * 14400)
+    assert ("high-load" in rules) == hurt
+
+
+@pytest.mark.parametrize(("used_b", "told"), [(62e9, True), (160e9, False)])
+def test_more_memory_than_a_node_has_is_a_wrong_description(
+    threaded: esjobs.Session, tmp_path: Path, used_b: float, told: bool
+) -> None:
+    listed = [series("mem_used_b", "node", "n0", np.full(N, used_b))]
+    rules = found(threaded, tmp_path, listed, cluster="emmy", subcluster="a")
+    assert ("memory-near-node" in rules) == told
+
+
 def test_a_thread_for_each_core(threaded: esjobs.Session, tmp_path: Path) -> None:
     loads = [busy()] * 4 + [busy(0)] * 4
     assert found(threaded, tmp_path, cores(loads), cores=8, cpu_s=0.95 * 4 * 14400) == set()

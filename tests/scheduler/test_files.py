@@ -119,6 +119,41 @@ def test_a_file_that_cannot_be_read_fails_the_night_with_its_name(tmp_path: Path
     assert f"jobs-{FIRST}.parquet" in row["reason"]
 
 
+SAMPLES = "jobid,__name__,time,value,host\n" + "".join(
+    f"j{job},load_one,{1_748_736_000 + 30 * at},{job + 1}.0,node{job}\n"
+    for job in range(3)
+    for at in range(40)
+)
+MAP = """source = "alpha"
+time_unit = "s"
+columns = {job_id = "jobid", metric = "__name__", unit = "host"}
+[metrics]
+load_one = {name = "cpu_load"}
+"""
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_samples_are_read_by_a_map_and_a_file_without_a_good_row_fails_the_night(
+    tmp_path: Path, mapped: bool
+) -> None:
+    hands = Hands()
+    deliver(tmp_path, FIRST)
+    (tmp_path / "in" / f"samples-{FIRST}.csv").write_text(SAMPLES)
+    (tmp_path / "alpha.toml").write_text(MAP)
+    series = {"format": "series", "files": [str(tmp_path / "in" / "samples-{night}.csv")]}
+    jobs = {"format": "jobs", "files": [str(tmp_path / "in" / "jobs-{night}*.parquet")]}
+    chosen = settings_of(
+        f"duckdb:{tmp_path / 'jobs.duckdb'}",
+        ingest=[series | ({"map": str(tmp_path / "alpha.toml")} if mapped else {}), jobs],
+    )
+    ((row,), _) = Trigger(chosen, hands.clock, hands.patience).tend()
+    with open_session(settings=chosen) as session:
+        n_series = session.sql("SELECT count(*) AS n FROM series").rows["n"][0].as_py()
+        assert session.store.span().jobs == 400
+    assert (row["state"], n_series) == (("done", 3) if mapped else ("failed", 0))
+    assert mapped or f"samples-{FIRST}.csv" in row["reason"]
+
+
 def test_a_file_that_did_not_come_is_told_and_ends_the_trigger_badly(tmp_path: Path) -> None:
     hands = Hands()
     chosen = settings(tmp_path)

@@ -157,7 +157,7 @@ def test_an_inefficient_task_is_taken_out_of_the_mean_of_its_kind_and_noted() ->
     assert efficiency_note(usual, made.within) is None
     half = made.of_task(5, dict.fromkeys(range(12), float(np.log(0.5))))
     assert half.value == pytest.approx(np.log(0.25), abs=0.02)
-    assert half.recent
+    assert half.of_days
     assert made.of_task(6, {0: 0.0}).value == pytest.approx(0.0, abs=0.05)
 
 

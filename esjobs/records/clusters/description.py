@@ -10,7 +10,7 @@ class Subcluster:
 
     ``cores``: physical cores of all ``sockets``. ``smt``: two hardware threads run on a core. Peaks are what
     a well-tuned program reaches, in operations, bytes or instructions per second or cycle; network and file
-    systems count both directions.
+    systems count both directions. ``partitions``: queues of the scheduler whose jobs run on these nodes.
     """
 
     cluster: str
@@ -28,6 +28,7 @@ class Subcluster:
     peak_io_b_s: float | None = None
     peak_ipc: float | None = None
     peak_scalar_flops_s: float | None = None
+    partitions: tuple[str, ...] = ()
 
     @property
     def cores_per_node(self) -> int | None:
@@ -37,10 +38,11 @@ class Subcluster:
     def completed(self, other: "Subcluster") -> "Subcluster":
         """This description, with what it leaves open from another one."""
         missing = {fact: getattr(other, fact) for fact in FACTS if getattr(self, fact) is None}
-        return replace(self, **missing)
+        partitions = self.partitions or other.partitions
+        return replace(self, **missing, partitions=partitions)
 
 
-FACTS: tuple[str, ...] = tuple(item.name for item in fields(Subcluster))[2:]
+FACTS: tuple[str, ...] = tuple(item.name for item in fields(Subcluster))[2:-1]
 """Names of the facts about a node."""
 
 
@@ -59,9 +61,12 @@ class Clusters:
         """Every part that is described, in the order in which it was first named."""
         return tuple(part for named in self._parts.values() for part in named.values())
 
-    def described(self, cluster: str | None, subcluster: str | None = None) -> Subcluster | None:
-        """Return the part that a job ran on, None if unknown: no subcluster named, and the cluster has
-        several.
+    def described(
+        self, cluster: str | None, subcluster: str | None = None, queue: str | None = None
+    ) -> Subcluster | None:
+        """Return the part that a job ran on: by its subcluster, else by its queue; None if unknown.
+
+        A part without partitions has the jobs of all queues that no other part lists.
 
         >>> emmy = Clusters([Subcluster("emmy", "haswell", cores=4)])
         >>> emmy.described("emmy").cores, emmy.described("emmy", "skylake"), emmy.described(None)
@@ -70,4 +75,8 @@ class Clusters:
         named = self._parts.get(cluster or "", {})
         if subcluster:
             return named.get(subcluster)
-        return next(iter(named.values())) if len(named) == 1 else None
+        parts = list(named.values())
+        if queue is not None:
+            listing = [part for part in parts if queue in part.partitions]
+            parts = listing or [part for part in parts if not part.partitions]
+        return parts[0] if len(parts) == 1 else None

@@ -68,8 +68,9 @@ def _parts_of_toml(content: Mapping[str, Any], where: str) -> Iterator[Subcluste
         _refuse_unknown(cluster, ("name", "subcluster"), table_name)
         for part in _tables(cluster, "subcluster", table_name):
             inner = f"{where}, cluster '{name}', subcluster '{_name(part, table_name)}'"
-            _refuse_unknown(part, ("name", *FACTS), inner)
+            _refuse_unknown(part, ("name", *FACTS, "partitions"), inner)
             facts: dict[str, Any] = {fact: _fact(fact, part[fact], inner) for fact in FACTS if fact in part}
+            facts["partitions"] = _partitions(part.get("partitions", []), inner)
             yield Subcluster(name, part["name"], **facts)
 
 
@@ -92,6 +93,12 @@ def _refuse_unknown(content: Mapping[str, Any], accepted: Iterable[str], where: 
     for key in content:
         if key not in accepted:
             raise InputError(f"{where}: unknown key '{key}'; use one of: {', '.join(accepted)}")
+
+
+def _partitions(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise InputError(f'{where}: partitions is {value!r}; write a list of names, such as ["gpu"]')
+    return tuple(value)
 
 
 def _fact(fact: str, value: object, where: str) -> object:

@@ -48,6 +48,21 @@ def test_a_part_is_found_by_its_names(tmp_path: Path) -> None:
     assert clusters.described("other", "haswell") is None
 
 
+def test_a_part_is_found_by_its_partitions(tmp_path: Path) -> None:
+    text = TWO_PARTS.replace('name = "ml"', 'name = "ml"\npartitions = ["gpu", "gpu-long"]')
+    clusters = read_clusters([written(tmp_path, text)])
+    found = [clusters.described("taurus", None, queue) for queue in ("gpu", "gpu-long", "batch", None)]
+    assert [part and part.name for part in found] == ["ml", "ml", "haswell", None]
+    named = clusters.described("taurus", "haswell", "gpu")
+    assert named is not None
+    assert named.name == "haswell", "what the record names wins"
+    twice = text.replace('name = "haswell"', 'name = "haswell"\npartitions = ["gpu"]')
+    assert read_clusters([written(tmp_path, twice)]).described("taurus", None, "gpu") is None
+    for wrong in ('"gpu"', "[1]", '[""]'):
+        with raised(InputError):
+            read_clusters([written(tmp_path, text.replace('["gpu", "gpu-long"]', wrong))])
+
+
 def test_a_later_file_completes_and_corrects(tmp_path: Path) -> None:
     first = written(tmp_path, TWO_PARTS)
     more = '[[cluster.subcluster]]\nname = "haswell"\ncores = 28\npeak_flops_s = 1e12\n'
