@@ -8,8 +8,8 @@ _EMPTY = "No issues. Did `esjobs detect` run?"
 WRONG = Where("severity", ("minor", "major", "critical"))
 """Issues to act on; tags have severity info."""
 _TABLE = "issues"
-_BY_COST = (
-    *("-lost_node_h", "-weighted_node_h", "-idle_core_h", "-severity_rank"),
+_BY_SEVERITY = (
+    *("-severity_rank", "-lost_node_h", "-weighted_node_h", "-idle_core_h"),
     *("source", "job_id", "detector"),
 )
 MOST_ROWS = 1000
@@ -66,9 +66,9 @@ BY_SEVERITY = _issues("issues-by-severity", "Jobs by their worst severity", "sev
 BY_AREA = _issues("issues-by-area", "Jobs by area of their worst issue", "area", "Area", _JOBS, WRONG)
 BY_USER = _issues("issues-by-user", "Jobs with issues by user", "user", "User", _JOBS, WRONG)
 BY_PROJECT = _issues("issues-by-project", "Jobs with issues by project", "project", "Project", _JOBS, WRONG)
-LOST = _idle("issues-lost-by-user", "Lost node-hours by user", "job_lost_node_h")
-IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours by user", "job_idle_core_h")
-IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours by user", "job_idle_gpu_h")
+LOST = _idle("issues-lost-by-user", "Lost node-hours of jobs with issues, by user", "job_lost_node_h")
+IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours of jobs with issues, by user", "job_idle_core_h")
+IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours of jobs with issues, by user", "job_idle_gpu_h")
 
 JOBS_TABLE = Panel(
     "issues-jobs",
@@ -79,7 +79,7 @@ JOBS_TABLE = Panel(
         _TABLE,
         types="every",
         where=(WRONG,),
-        sort=_BY_COST,
+        sort=_BY_SEVERITY,
         most=MOST_ROWS,
     ),
     fields=(
@@ -98,7 +98,7 @@ JOBS_TABLE = Panel(
         Entry("idle_gpu_h", "GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
-    few=("job_id", "user", "detector", "severity", "lost_node_h"),
+    few=("job_id", "user", "severity", "idle_core_h", "hint"),
     empty=_EMPTY,
 )
 

@@ -113,7 +113,7 @@ def _days(metric: str, title: str, heading: str) -> Panel:
             *(Entry("in_incident", "Incident", "yesno"), Entry("partial", "Few jobs", "yesno")),
             Entry("mark", "Mark", "sentence"),
         ),
-        empty="No judged days; run: esjobs today --update",
+        empty="No judged days: a site has them, not a queue. Choose a site, or run: esjobs today --update",
     )
 
 

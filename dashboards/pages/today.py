@@ -70,7 +70,7 @@ OPEN_FLAGS = replace(
     OPEN,
     id="today-open",
     view=replace(OPEN.view, types="main"),
-    few=("name", "state", "since", "nights", "deviation"),
+    few=("name", "site", "nights", "deviation"),
 )
 
 READING = Panel(

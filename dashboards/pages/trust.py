@@ -39,19 +39,19 @@ OUTCOMES = Panel(
     "Trust",
     View(
         "day_books",
-        where=(Where("kind", ("binned", "dropped")),),
+        where=(Where("kind", ("dropped",)),),
         by=("outcome",),
         metrics=(Sum("n_jobs", "n_jobs"),),
         sort=("-n_jobs",),
     ),
-    fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
+    fields=(Entry("outcome", "Reason", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     most=(20,),
-    empty="No aggregated days.",
+    empty="No job was dropped in this period.",
 )
 
 NIGHTS = Panel(
     "trust-nights",
-    "Verdicts per run",
+    "Verdicts of all levels and types per run",
     "trend",
     "Trust",
     View(
@@ -151,7 +151,7 @@ COMPONENT_TABLE = replace(
         for field in COMPONENTS.fields
         if field.column != "names"
     ),
-    few=("component", "n_names", "n_units", "n_jobs", "link"),
+    few=("component", "n_names", "n_jobs", "link"),
 )
 
 DROPPED_OF_RUN = Panel(
@@ -168,7 +168,7 @@ DROPPED_OF_RUN = Panel(
         Entry("n", "Rows", "count"),
         Entry("scope", "Scope", "name"),
     ),
-    few=("window_end", "run", "step", "name", "n"),
+    few=("window_end", "step", "name", "n"),
     empty="No dropped rows.",
 )
 

@@ -15,7 +15,7 @@ from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, status_shown
 from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
 from esjobs.schema.today import REPORTED
-from esjobs.today.sentences import command, hours, task_of, what_is_wrong
+from esjobs.today.sentences import command, hours, task_of, usual_again, what_is_wrong
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
@@ -139,7 +139,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
         {
             "name": row["name"],
             "site": row["site"],
-            "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
+            "state": _state(row),
             "since": row["since"],
             "nights": row["nights"],
             "deviation (90 %)": _spanned(row),
@@ -167,7 +167,7 @@ def incidents_for_people(rows: pa.Table, *, tasks: bool = False) -> tuple[pa.Tab
     title = f"{states}, as of night {max(row['night'] for row in listed)}" if listed else "no incidents"
     shown = [
         {
-            "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
+            "state": ", ".join(filter(None, [_state(row), usual_again(one)])),
             "since": row["since"],
             "site": row["site"],
             "what": what_is_wrong(one),
@@ -192,7 +192,9 @@ def commands_of(rows: pa.Table) -> list[str]:
     return [f"cost in parts: {each}" for each in map(command, reported) if each]
 
 
-def _acknowledged(row: Mapping[str, Any]) -> str:
+def _state(row: Mapping[str, Any]) -> str:
+    if row["state"] != "acknowledged":
+        return str(row["state"])
     return f"acknowledged by {row['acknowledged_by']} until {row['acknowledged_until']}"
 
 

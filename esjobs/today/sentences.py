@@ -103,6 +103,7 @@ def sentence(one: "Incident") -> str:
     parts = [f"{what_is_wrong(one)} since {_since(one)}", _why(one)]
     if not one.what:
         parts.append(f"{hours(one.cost_core_h or 0.0)} a day, {hours(one.total_core_h)} so far")
+    parts.append(usual_again(one))
     return f"{place}: {'; '.join(filter(None, parts))}"
 
 
@@ -110,6 +111,11 @@ def task_of(one: "Incident") -> str | None:
     """Return the task that is the cause of an incident; None for another cause."""
     task, _, _ = dict(literals_of(one.cause_key or "")[1]).get("task", "").partition("\x1f")
     return task or None
+
+
+def usual_again(one: "Incident") -> str:
+    """Return that the last night was a usual one, after which an incident may be over; empty if it was not."""
+    return f"as usual on {day(one.night)}" if one.quiet_nights and one.until is None else ""
 
 
 def command(one: "Incident") -> str | None:

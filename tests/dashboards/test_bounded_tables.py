@@ -49,7 +49,7 @@ def fill(session: Session, n: int) -> list[dict[str, Any]]:
 
 def worst(row: dict[str, Any]) -> tuple[Any, ...]:
     hours = row["idle_core_h"]
-    return hours is None, -(hours or 0.0), -row["severity_rank"], row["job_id"]
+    return -row["severity_rank"], hours is None, -(hours or 0.0), row["job_id"]
 
 
 @pytest.mark.parametrize("n", [500, 5_000])

@@ -6,6 +6,7 @@ in the place of the chart.
 """
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,22 @@ _ON_BOTH = {
     LINE: "#7a828f",
     BAND: "rgba(105,125,150,0.16)",
     GRID: "rgba(105,125,150,0.22)",
+    # of marks: 3 to 1 against both
+    "#1f6699": "#3a86bd",
+    "#2a6f97": "#3a86bc",
+    "#33556f": "#5583a6",
+    "#33556e": "#5583a5",
+    "#4d545d": "#7b838e",
+    "#4d545e": "#7b838f",
+    "#77579a": "#9573b8",
+    "#77579b": "#9573b9",
+    "#77579c": "#9573ba",
+    "#5b4b8a": "#7f6cb8",
+    "#56b4e9": "#3d9bd0",
+    "#d9c583": "#a38f45",
 }
+
+_NAMED = re.compile(r"#[0-9a-f]{6}\b")
 
 # Colours of axes and legends that a server sets
 _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "tickColor"})
@@ -34,8 +50,8 @@ _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "ti
 _SIZED = ("width", "height", "autosize")
 
 
-# Of a legend: a panel may be half as wide as a page of 900 pixels
-_COLUMNS = "width < 430 ? 2 : 3"
+# Of a legend: a panel may be half as wide as a page of 900 pixels, and a word has some 170
+_COLUMNS = "width < 330 ? 1 : width < 560 ? 2 : 3"
 
 
 @dataclass(frozen=True)
@@ -151,7 +167,8 @@ def wrapped_expression(text: str) -> str:
 
 def _coloured(found: Any) -> Any:
     if isinstance(found, str):
-        return _ON_BOTH.get(found, found)
+        # expressions name colours, too
+        return _ON_BOTH.get(found) or _NAMED.sub(lambda match: _ON_BOTH.get(match[0], match[0]), found)
     if isinstance(found, Mapping):
         return {name: _coloured(value) for name, value in found.items() if name not in _GUIDES}
     if isinstance(found, list | tuple):

@@ -13,7 +13,7 @@ from typing import Literal
 from dashboards.targets.vegalite.sources import Step
 from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, LEAST_ALIKE, NOISE_SIGMAS
 
-DIFFERS, LIKE_REST = "differs", "like the rest"
+DIFFERS, LIKE_REST, ALONE = "differs", "like the rest", "nothing to compare with"
 
 # True where enough jobs are left when the names that lie apart are left out of the rest
 _ENOUGH = f"datum.alike_n_jobs - datum.like_n_jobs >= {LEAST_ALIKE!r} * (datum.all_n_jobs - datum.n_jobs)"
@@ -80,10 +80,12 @@ def against_rest(rate: Rate, name: str) -> list[Step]:
         {"calculate": f"datum.differing ? '{DIFFERS}' : '{LIKE_REST}'", "as": "status_shown"},
         {"calculate": "datum.differing ? 1 : 0", "as": "one"},
         {"joinaggregate": [{"op": "sum", "field": "one", "as": "n"}, {"op": "count", "as": "names"}]},
+        {"calculate": f"datum.names < 2 ? '{ALONE}' : datum.status_shown", "as": "status_shown"},
     ]
 
 
 SENTENCE = (
+    "datum.names < 2 ? 'The rest is not in this selection, so nothing is compared.' : "
     f"datum.most_jobs < {FEW_JOBS} ? 'No name has {FEW_JOBS} jobs; their order has no meaning.' : (datum.n ? "
     "format(datum.n, ',d') : 'None') + ' of ' + format(datum.names, ',d') + ' differ' + (datum.n > 1 ? '' : "
     f"'s') + ' from the rest by more than {NOISE_SIGMAS:.0f} standard errors' + (datum.n ? '.' : '; their "

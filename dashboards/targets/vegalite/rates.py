@@ -142,6 +142,8 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
     )
     y = {**names_axis(names), "sort": {"field": manner.by, "op": "max", "order": "descending"}}
     colour = {
+        # a name alone neither differs from the rest nor is like it
+        "condition": {"test": "datum.names < 2", "value": LINE},
         "field": "status_shown",
         "type": "nominal",
         "scale": {"domain": [DIFFERS, LIKE_REST], "range": ["#bf3c06", BAR]},
