@@ -83,7 +83,7 @@ def pages_of(
 def _facts(run: StoredRun | None) -> Facts:
     """Facts of the header: origin of the numbers."""
     if run is None:
-        return (("Run", "none yet"),)
+        return (("Speed factors", "no run yet"),)
     return ("Window", day_range(run.window.start, run.window.end)), ("Run", run.run)
 
 

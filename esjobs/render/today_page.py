@@ -46,7 +46,7 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     """
     run = latest_run(store, SPEED)
     if run is None:
-        return ProfilePage("Today", "No run yet; make one: esjobs run", list(_nights(store)))
+        return _without_factors(store)
     age = freshness_of(store, run, now)
     source = (
         f"May these numbers be used? {age.light}: {age.sentence}. "
@@ -59,6 +59,18 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     parts = [_conclusion(store, run, states), _changes(store, states), _incidents(store, *days)]
     parts += [*_map(store, states), *_days(store), *open_flags, *_nights(store)]
     return ProfilePage("Today", source, parts)
+
+
+def _without_factors(store: JobStore) -> ProfilePage:
+    """Return the page of a store without a run, such as that of a centre whose jobs have no events."""
+    last = store.span().last
+    if last is None:
+        return ProfilePage("Today", "No jobs are stored; load some: esjobs ingest", list(_nights(store)))
+    source = (
+        f"Jobs until {last:%Y-%m-%d}. No speed factors, which need tasks, events and CPU time: esjobs run."
+    )
+    parts = [_incidents(store, last.date() - timedelta(days=INCIDENT_DAYS), last.date()), *_days(store)]
+    return ProfilePage("Today", source, [*parts, *_nights(store)])
 
 
 def wall_page(store: JobStore) -> Wall:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, LEAST_ALIKE, NOISE_SIGMAS
 
 _CLUSTER = ("user", "queue", "application")
-_AT_QUEUE = ("user", "application", "day")
 LEAST_CLUSTERS = 5.0
 """Effective clusters, (sum of w)^2 / sum of w^2, required for an interval."""
 
@@ -34,9 +33,11 @@ class Means:
 def cluster_columns(by: str) -> tuple[str, ...]:
     """Return the columns that define a cluster, besides the name.
 
-    Few users run jobs in one queue: with ``by`` a queue the day is a column, too.
+    Few users run jobs in one queue, and a user few applications in few queues: with ``by`` a queue or a user
+    the day is a column, too.
     """
-    return _AT_QUEUE if by == "queue" else tuple(name for name in _CLUSTER if name != by)
+    columns = tuple(name for name in _CLUSTER if name != by)
+    return (*columns, "day") if by in ("queue", "user") else columns
 
 
 def means(name: Codes, weighted: Floats, weights: Floats, n_jobs: Floats, n_names: int) -> Means:
@@ -56,7 +57,8 @@ def means(name: Codes, weighted: Floats, weights: Floats, n_jobs: Floats, n_name
     error = np.where(valid, error, np.nan)
     reach = INTERVAL_SIGMAS * error
     differs = _differing(mean, error, total, over, spread, valid)
-    return Means(mean, mean - reach, mean + reach, differs)
+    # no score is negative
+    return Means(mean, np.maximum(mean - reach, 0.0), mean + reach, differs)
 
 
 def _summed(name: Codes, values: Floats, n_names: int) -> Floats:

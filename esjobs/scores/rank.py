@@ -198,9 +198,8 @@ def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
 def _differing(rows: pa.Table) -> Iterator[str]:
     """Yield notes on names that differ, and on names with too few jobs."""
     compared = [each for each in rows.column("differs").to_pylist() if each is not None]
-    if not compared:
-        return
-    yield said(sum(compared), len(compared)) + ("" if any(compared) else "; their order has no meaning")
+    if compared:
+        yield said(sum(compared), len(compared)) + ("" if any(compared) else "; their order has no meaning")
     without = rows.num_rows - rows.column("score").null_count - len(compared)
     if without:
         few = f"fewer than {FEW_JOBS} jobs or groups of similar jobs"

@@ -114,7 +114,7 @@ def task_of(one: "Incident") -> str | None:
 
 
 def usual_again(one: "Incident") -> str:
-    """Return that the last night was a usual one, after which an incident may be over; empty if it was not."""
+    """Return that the last night was a usual one, after which it may be over; empty if it was not."""
     return f"as usual on {day(one.night)}" if one.quiet_nights and one.until is None else ""
 
 

@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 _MEMORY = "300MB"
 # seconds between two looks at the file, and for which a cluster's answers stay
 _LOOK_S, _CLUSTER_S = 1.0, 60.0
+# seconds between looks at the file while nobody asks, so that the first reader of a day sees its night
+_ALONE_S = 30.0
 # A copy may take this share of the time
 _SHARE_OF_COPYING = 0.1
 # Wait for a writer: at the start, later
@@ -88,9 +90,10 @@ class Shown:
 class Source:
     """The states of a store, one after the other.
 
-    An embedded store is copied whenever it changed and nobody writes; until the copy is ready the one before
-    is shown. ``warm``: called with the next state before it is shown. ``hides_people``: names of people are
-    removed from the copy. A cluster is queried directly, and answers are renewed every minute.
+    An embedded store is copied whenever it changed and nobody writes, also while nobody reads; until the copy
+    is ready the one before is shown. ``warm``: called with the next state before it is shown.
+    ``hides_people``: names of people are removed from the copy. A cluster is queried directly, and answers
+    are renewed every minute.
 
     Raises :class:`UsageError` for a store that cannot be shown, :class:`StoreError` if there is none.
     """
@@ -109,6 +112,7 @@ class Source:
         self._day: date | None = None
         self._looked = self._next = 0.0
         self._folder: Path | None = None
+        self._closed = threading.Event()
         if self._file is None and (hides_people or settings.store.startswith("duckdb")):
             needed = "--public requires a file" if hides_people else "esjobs web requires a file or a cluster"
             raise UsageError(f"{needed}; use --store duckdb:PATH")
@@ -137,10 +141,20 @@ class Source:
     def _first(self) -> Shown:
         with self._guard:
             shown = self._shown
-            return self._renew(_FIRST_WAIT_S) if shown is None else shown
+            if shown is not None:
+                return shown
+            shown = self._renew(_FIRST_WAIT_S)
+        if self._file is not None:
+            threading.Thread(target=self._look_alone, daemon=True).start()
+        return shown
+
+    def _look_alone(self) -> None:
+        while not self._closed.wait(_ALONE_S):
+            self.current()
 
     def close(self) -> None:
         """Close the store and remove copies."""
+        self._closed.set()
         if self._shown is not None:
             self._shown.session.close()
         if self._folder is not None:

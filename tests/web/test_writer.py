@@ -118,3 +118,22 @@ def _file(folder: Path) -> Path:
     file = folder / "later.csv"
     file.write_text(JOB.format(id="later"))
     return file
+
+
+def test_what_was_written_while_nobody_read_is_shown_to_the_first_reader(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "_ALONE_S", 0.05)
+    monkeypatch.setattr(source_module, "_SHARE_OF_COPYING", 10.0)
+    source = Source(settings_of(own))
+    try:
+        first = source.current().version
+        with esjobs.open(f"duckdb:{own}") as session:
+            session.ingest("jobs", _file(tmp_path))
+        deadline = time.monotonic() + 20
+        while source._shown is not None and source._shown.version == first and time.monotonic() < deadline:
+            time.sleep(0.05)
+        shown = source.current()
+        assert shown.session.query([], ["jobs"], where="source=later").rows["jobs"][0].as_py() == 1
+    finally:
+        source.close()
