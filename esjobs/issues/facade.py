@@ -72,10 +72,10 @@ class Issues(Facade):
         ``by``: user, project, queue, application, processing_type, cpu_model, job_name, detector or job; one
         or several. ``where``: values by such a field. ``least``: least severity.
         """
-        from esjobs.issues.worklist import counted_only, work_list
+        from esjobs.issues.worklist import left_out, work_list
 
         context = self._context
         inside = window_of(window, context.clock)
         rows = work_list(context.store, listed(by), window=inside, where=where, least=least)
-        note = counted_only(context.store, inside) if least == "info" else None
+        note = left_out(context.store, inside, where, least)
         return Answer(rows, (note,) if note else ())

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from esjobs.core.arguments import Names, listed
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.numbers import count
+from esjobs.core.numbers import count, many
 from esjobs.core.query import Count, Days, Filter, In, Maximum, Metric, Minimum, Query, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.publish.publication import finite, read_table
@@ -75,6 +75,19 @@ def recurring(
     except NoResultError:
         return []
     return [row for row in rows.to_pylist() if row["job_name"] and row["n_jobs"] >= RECURRING]
+
+
+def left_out(
+    store: JobStore, window: Window | None, where: Mapping[str, Names] | None, least: str
+) -> str | None:
+    """Return a sentence about findings of a lower severity than the listed ones; None without any."""
+    lower = SEVERITIES[: SEVERITIES.index(least)]
+    if not lower:
+        return counted_only(store, window)
+    filters = [In("severity", lower), *(In(name, listed(values)) for name, values in (where or {}).items())]
+    found = store.aggregate(Query((), (Count("n"),), window, tuple(filters), over=ISSUES)).table.to_pylist()
+    n = sum(row["n"] for row in found)
+    return f"{many(n, 'finding')} below {least} not listed: --min-severity {lower[0]}" if n else None
 
 
 def counted_only(store: JobStore, window: Window | None = None) -> str | None:
