@@ -129,12 +129,12 @@ def runs_before(runs: Iterable[StoredRun], latest: StoredRun) -> list[StoredRun]
 
 
 def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime | None = None) -> StoredRun:
-    """Return the latest earlier run of equal window length and restriction.
+    """Return the latest earlier run of equal window length and restriction; calendar months are equal.
 
     ``since``: the latest one whose data end then or before.
     """
     earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
-    comparable = latest_first(item for item in earlier if item.window.days == latest.window.days)
+    comparable = latest_first(item for item in earlier if _as_long(item.window, latest.window))
     by_then = [item for item in comparable if since is None or item.reach <= since]
     if by_then:
         return by_then[0]
@@ -148,6 +148,14 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime |
         f"no earlier run has a window as long as that of {latest.title}{others}; specify two runs: esjobs "
         "compare RUN RUN"
     )
+
+
+def _as_long(one: Window, other: Window) -> bool:
+    return one.days == other.days or (_is_month(one) and _is_month(other))
+
+
+def _is_month(window: Window) -> bool:
+    return window == Window.parse(f"{window.start:%Y-%m}")
 
 
 def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:

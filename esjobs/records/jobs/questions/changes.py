@@ -104,6 +104,8 @@ def change_of_ratio(
         within, within_z, mix, mix_z = _parts_of_strata(cells, cells.stratum, number)
     with np.errstate(invalid="ignore"):
         turnover = change - np.nan_to_num(within) - np.nan_to_num(mix)
+        # parts that add up differ in their last digits
+        turnover[np.abs(turnover) <= _ROUNDING * (np.abs(within) + np.abs(mix))] = 0.0
     return Change(np.where(few, np.nan, z), within, within_z, mix, turnover, few, mix_z)
 
 
