@@ -134,6 +134,45 @@ def table(*rows: str) -> str:
     return "\n".join([HEADER, *rows]) + "\n"
 
 
+def attempts(*rows: tuple[str, str, str, str]) -> str:
+    """Rows of jobs and steps: id, start hour, end (hour, or a word), state; CPU time is the start hour."""
+    lines = ["JobID|JobIDRaw|Partition|Start|End|State|ElapsedRaw|TotalCPU|NCPUS"]
+    for name, start, end, state in rows:
+        ended = f"2026-11-10T{end}:00:00" if end.isdigit() else end
+        cpu = f"{int(start):02}:00:00" if "." in name else "00:00:00"
+        lines.append(f"{name}|{name}|batch|2026-11-10T{start}:00:00|{ended}|{state}|3600|{cpu}|4")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("first", "state"), [("NODE_FAIL", "node_fail"), ("REQUEUED", "preempted")])
+def test_every_attempt_of_a_job_that_ran_again_is_a_job(tmp_path: Path, first: str, state: str) -> None:
+    text = attempts(
+        *(("7", "01", "02", first), ("7.batch", "01", "02", "CANCELLED")),
+        *(("7", "05", "06", "COMPLETED"), ("7.batch", "05", "06", "COMPLETED")),
+        *(("8", "03", "04", "COMPLETED"), ("8.0", "03", "04", "COMPLETED")),
+    )
+    rows, rejects, notes = parsed(written(tmp_path, text))
+    assert rejects == []
+    found = {row["job_id"]: (row["state"], row["cpu_s"]) for row in rows}
+    assert found == {
+        "7@2026-11-10T01:00:00": (state, 3600.0),
+        "7": ("finished", 5 * 3600.0),
+        "8": ("finished", 3 * 3600.0),
+    }
+    assert any("attempts" in note for note in notes)
+
+
+def test_a_job_that_waits_to_run_again_has_not_ended(tmp_path: Path) -> None:
+    rows, rejects, _ = parsed(written(tmp_path, attempts(("7", "01", "Unknown", "REQUEUED"))))
+    assert rows == []
+    assert [reject.reason for reject in rejects] == ["has not ended"]
+
+
+def test_a_row_twice_is_one_job(tmp_path: Path) -> None:
+    rows, _, _ = parsed(written(tmp_path, attempts(*[("7", "01", "02", "COMPLETED")] * 2)))
+    assert {row["job_id"] for row in rows} == {"7"}
+
+
 def test_what_only_steps_know_is_joined_into_their_job(tmp_path: Path) -> None:
     text = table(
         JOB.format(id=100, raw=100, cpu="00:00:00"),

@@ -347,6 +347,10 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
             f"{file}: jobs whose memory is unknown, because MaxRSS is that of one of several tasks: "
             f"{account.of_one_task:,}; add TRESUsageInTot, or NTasks and AveRSS"
         )
+    if account.attempts:
+        notes.append(
+            f"{file}: attempts before Slurm ran the job again, named JOBID@START: {account.attempts:,}"
+        )
     if account.twice:
         notes.append(
             f"{file}: ambiguous times at the end of summer time that the elapsed time does not settle: "

@@ -23,7 +23,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _INTEGER = re.compile(r"\d{1,18}", re.ASCII)
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
 
-STATES = {"COMPLETED": "finished", "CANCELLED": "cancelled"}
+STATES = {"COMPLETED": "finished", "CANCELLED": "cancelled", "REQUEUED": "preempted"}
 """The words of the catalogue; every other state is Slurm's in lower case: failed, timeout, out_of_memory."""
 
 UNFINISHED = frozenset(

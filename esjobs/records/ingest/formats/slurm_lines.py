@@ -82,6 +82,7 @@ class Account:
     impossible: int = 0
     twice: int = 0
     of_one_task: int = 0
+    attempts: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
 
 
@@ -218,21 +219,30 @@ def last_job(rows: Sequence[Row], heading: Heading) -> list[Row]:
 def joined(
     rows: Sequence[Row], heading: Heading, refusals: Refusals, account: Account, running_at: str | None = None
 ) -> list[Row]:
-    """The jobs that have ended, each with what its steps say; ``running_at``: those that run, ended then."""
+    """The jobs that have ended, each with what its steps say; ``running_at``: those that run, ended then.
+
+    An attempt after which Slurm ran the job again under its number is a job of its own, named by its start.
+    """
     jobs: dict[str, Row] = {}
     steps: dict[str, list[Row]] = {}
-    ended: list[Row] = []
+    ended: list[tuple[Row, list[Row]]] = []
     for row in rows:
         name = _job_id(row, heading)
         job, dot, _ = name.partition(".")
         if not dot:
+            before = jobs.get(job)
             jobs[job] = row
+            steps.pop(job, None)
+            if before is not None and _cell(before, heading, "start") != _cell(row, heading, "start"):
+                _name_attempt(before, heading, account)
             if _refused(row, heading, refusals) if running_at is None else _idle(row, heading, refusals):
                 continue
             if running_at is not None:
                 row.cells[heading.at["end"]] = running_at
-            ended.append(row)
             steps[job] = []
+            ended.append((row, steps[job]))
+            if _was_requeued(row, heading):
+                _name_attempt(row, heading, account)
         elif job in jobs:
             account.joined += 1
             if job in steps:
@@ -240,10 +250,24 @@ def joined(
         else:
             detail = f"no row of job {job} precedes its step; accepted: a job, then its steps"
             refusals.refuse(RowError(STEP_ALONE, "job_id", detail), row.number, excerpt(row.raw))
-    for row in ended:
-        _take(row, steps[_job_id(row, heading)], heading, account)
-        row.program = main_program(_programs(steps[_job_id(row, heading)], heading))
-    return ended
+    for row, its_steps in ended:
+        _take(row, its_steps, heading, account)
+        row.program = main_program(_programs(its_steps, heading))
+    return [row for row, _ in ended]
+
+
+def _was_requeued(row: Row, heading: Heading) -> bool:
+    word = cells.state_word(_cell(row, heading, "state"))
+    return word == "REQUEUED" and _cell(row, heading, "end") not in cells.NOTHING
+
+
+def _name_attempt(row: Row, heading: Heading, account: Account) -> None:
+    start = _cell(row, heading, "start")
+    for name in ("jobid", "jobidraw"):
+        at = heading.at.get(name)
+        if at is not None and "@" not in row.cells[at]:
+            row.cells[at] = f"{row.cells[at].strip()}@{start}"
+            account.attempts += name == ("jobidraw" if "jobidraw" in heading.at else "jobid")
 
 
 def _programs(steps: Sequence[Row], heading: Heading) -> Iterator[tuple[str | None, float]]:
@@ -268,7 +292,7 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
     end = heading.at.get("end")
     word = "" if state is None else cells.state_word(row.cells[state].strip())
     open_end = end is not None and row.cells[end].strip() in cells.NOTHING
-    if word not in cells.UNFINISHED and not (open_end and not word):
+    if (word not in cells.UNFINISHED and not (open_end and not word)) or _was_requeued(row, heading):
         return False
     detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended. Export it again later"
     refusals.refuse(RowError(NOT_ENDED, "state", detail), row.number, excerpt(row.raw))
