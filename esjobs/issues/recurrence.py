@@ -14,7 +14,7 @@ from esjobs.store.base import JobStore
 
 _HISTORY = timedelta(days=30)
 _SHOWN = 3
-_COLUMNS = ("source", "job_id", "detector", "severity_rank", "idle_core_h", "idle_gpu_h")
+_COLUMNS = ("source", "job_id", "job_name", "detector", "severity_rank", "idle_core_h", "idle_gpu_h", "hint")
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,22 @@ class Repeated:
 
 
 @dataclass(frozen=True)
+class Example:
+    """The costliest finding of a job."""
+
+    job_id: str
+    job_name: str | None
+    rule: str
+    hint: str | None
+
+
+@dataclass(frozen=True)
 class Recurrence:
     """User or project (``what``) with issues of a day.
 
     ``rules``: jobs per rule, most first. Wasted hours: sum over jobs of the largest of any rule, because
     findings of one job overlap. ``repeated``: issues in several jobs of one name within 30 days, most first.
+    ``examples``: of the costliest jobs.
     """
 
     what: str
@@ -45,6 +56,7 @@ class Recurrence:
     idle_core_h: float
     idle_gpu_h: float
     repeated: tuple[Repeated, ...] = ()
+    examples: tuple[Example, ...] = ()
 
 
 def recurrences(store: JobStore, day: date, least: str) -> Iterator[Recurrence]:
@@ -118,4 +130,19 @@ def _recurrence(
         sum(core for core, _ in jobs.values()),
         sum(gpu for _, gpu in jobs.values()),
         repeated,
+        tuple(_examples(rows)),
     )
+
+
+def _examples(rows: list[dict[str, Any]]) -> Iterator[Example]:
+    """Yield the costliest finding of the costliest jobs."""
+
+    def cost(row: dict[str, Any]) -> tuple[Any, ...]:
+        hours = max(row["idle_core_h"] or 0.0, row["idle_gpu_h"] or 0.0)
+        return -row["severity_rank"], -hours, row["source"], row["job_id"], row["detector"]
+
+    costliest: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in sorted(rows, key=cost):
+        costliest.setdefault((row["source"], row["job_id"]), row)
+    for row in list(costliest.values())[:_SHOWN]:
+        yield Example(row["job_id"], row["job_name"], row["detector"], row["hint"])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from esjobs.core.sections import Sections
+from esjobs.flags.answering.settings import WebSettings
 from esjobs.issues.recurrence import recurrences
 from esjobs.issues.settings import DetectSettings
 from esjobs.store.base import JobStore
@@ -17,12 +18,16 @@ from scheduler.notifications.settings import NotifySettings
 
 def alerts_of(store: JobStore, settings: Sections, night: date) -> list[Notice]:
     """Return the alerts of a night; the same before and after they were sent."""
-    alerts = [*_job_issues(store, settings.section(DetectSettings), night), *incident_notices(store, night)]
+    base_url = settings.section(WebSettings).base_url
+    issues = _job_issues(store, settings.section(DetectSettings), night, base_url)
+    alerts = [*issues, *incident_notices(store, night)]
     month = monthly_notice(store, night, settings.section(NotifySettings).monthly_on)
     return alerts if month is None else [*alerts, month]
 
 
-def _job_issues(store: JobStore, detect: DetectSettings, night: date) -> Iterator[Notice]:
+def _job_issues(
+    store: JobStore, detect: DetectSettings, night: date, base_url: str | None
+) -> Iterator[Notice]:
     """Yield notices about users and projects of which the last days had none."""
     days = [night - timedelta(days=back) for back in range(1, detect.quiet_days)]
     entries = Outbox(store).between(days[-1], days[0]) if days else []
@@ -44,6 +49,8 @@ def _job_issues(store: JobStore, detect: DetectSettings, night: date) -> Iterato
             one.idle_gpu_h,
             detect.told_from,
             one.repeated,
+            one.examples,
+            base_url,
         )
     if len(found) > MOST:
         yield more_job_issues(len(found) - MOST, night, detect.told_from)

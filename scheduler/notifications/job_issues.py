@@ -4,12 +4,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
+from urllib.parse import quote
 
 from esjobs.core.identity import content_id
 from esjobs.core.numbers import core_h, many
 from esjobs.core.text import visible
 from esjobs.core.window import Window
-from esjobs.issues.recurrence import Repeated
+from esjobs.issues.recurrence import Example, Repeated
 from scheduler.notifications.notices import Notice, Severity
 
 MOST = 100  # Notices of a night; of the others one says how many they are
@@ -28,8 +29,13 @@ def job_issue(
     idle_gpu_h: float,
     least: str,
     repeated: Sequence[Repeated] = (),
+    examples: Sequence[Example] = (),
+    base_url: str | None = None,
 ) -> Notice:
-    """Return the notice about a user or project; its id follows from the name and the day."""
+    """Return the notice about a user or project; its id follows from the name and the day.
+
+    ``base_url``: of the web pages, to whose page about the name it leads.
+    """
     shown = ", ".join(f"{rule} ({count:,})" for rule, count in rules[:_RULES])
     more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
     hours = [
@@ -43,10 +49,22 @@ def job_issue(
         f" {one.rule} recurs in {one.n_jobs:,} jobs named {visible(one.job_name)}, {one.first} to {one.last}."
         for one in repeated
     )
-    text = f"{shown}{more}.{recurs}{saved} Details: {command}"
+    page = f" Page: {base_url.rstrip('/')}/{what}/{quote(name, safe='')}" if base_url else ""
+    text = f"{shown}{more}.{recurs}{saved}{_costliest(examples)}{page} Details: {command}"
     subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
     identity = identity_of(what, name, day)
     return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
+
+
+def _costliest(examples: Sequence[Example]) -> str:
+    """Return a sentence about the costliest job with its advice, and the names of the next ones."""
+    if not examples:
+        return ""
+    first, *others = examples
+    named = f" ({visible(first.job_name)})" if first.job_name else ""
+    hint = f": {visible(first.hint)}" if first.hint else "."
+    also = f" Then jobs {', '.join(visible(one.job_id) for one in others)}." if others else ""
+    return f" Costliest: job {visible(first.job_id)}{named}, {first.rule}{hint}{also}"
 
 
 def identity_of(what: str, name: str, day: date) -> str:

@@ -95,3 +95,19 @@ def test_a_mail_has_one_line_for_the_runs_of_a_name(session: esjobs.Session) -> 
     assert (repeated.first, repeated.last) == (FIRST, last)
     notice = job_issue("user", "alice", last, "major", 1, user.rules, 200.0, 0.0, "major", user.repeated)
     assert f"3 jobs named relax, {FIRST} to {last}" in notice.text
+
+
+def test_a_notice_names_the_costliest_jobs_and_leads_to_a_page(session: esjobs.Session) -> None:
+    found = [("alice", str(at), "cpu-idle", "major", 200.0 + at) for at in range(5)]
+    put_day(session, FIRST, [*found, ("alice", "3", "low-load", "critical", 10.0)], "relax")
+    alice = next(iter(recurrences(session.store, FIRST, "major")))
+    assert [(one.job_id, one.rule) for one in alice.examples] == [
+        ("3", "low-load"),
+        ("4", "cpu-idle"),
+        ("2", "cpu-idle"),
+    ]
+    more = (alice.rules, 200.0, 0.0, "major", (), alice.examples, "https://esjobs.example.org/")
+    notice = job_issue("user", "alice b", FIRST, "critical", 5, *more)
+    assert "Costliest: job 3 (relax), low-load" in notice.text
+    assert "Then jobs 4, 2." in notice.text
+    assert "https://esjobs.example.org/user/alice%20b" in notice.text
