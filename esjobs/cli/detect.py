@@ -62,22 +62,38 @@ def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
     emit(rows, form, out, prose=["meaning", "when", "limits", "hint", "severity"])
 
 
-@example("esjobs rules replay rules.toml")
+@example("esjobs rules replay rules.toml", "esjobs rules replay rules.toml --labels labels.csv")
 @rules.command("replay")
-@_files
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--labels",
+    metavar="CSV",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Jobs that people judged: columns job_id and rule, optional source; no rule: a good job.",
+)
 @window_option
 @rows_options
 @click.pass_obj
-def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form: str, out: str) -> None:
-    """Replay rule files: jobs newly flagged and no longer flagged.
+def replay_rules(
+    obj: Context, files: tuple[Path, ...], labels: Path | None, window: str | None, form: str, out: str
+) -> None:
+    """Replay rule files: jobs newly flagged and no longer flagged, or precision and recall on labelled jobs.
 
     Each FILE extends the rules of the settings. Both are applied to stored measurements; nothing is written.
     """
     from esjobs.core.arguments import window_of
+    from esjobs.issues.labelled import against_labels
     from esjobs.issues.replay import replayed
 
+    if not files and labels is None:
+        raise click.UsageError("specify a rule file, or --labels")
     with obj.session() as session:
-        rows = replayed(session.store, session.settings, files, window_of(window))
+        common = (session.store, session.settings, files)
+        if labels is not None:
+            rows = against_labels(*common, labels, window_of(window))
+            emit(rows, form, out, prose=["missed", "false"])
+            return
+        rows = replayed(*common, window_of(window))
     title = "" if rows.num_rows else "no changes"
     emit(rows, form, out, title=title, prose=["examples"])
 

@@ -46,18 +46,29 @@ class Issues(Facade):
             raise UsageError("looks at running jobs need files; set [issues.running] (docs/settings.md)")
         return look(context.store, settings, context.clock())
 
-    def replay(self, files: str | Path | Sequence[str | Path], window: WindowLike = None) -> Answer:
-        """Compare rule files with the rules in force; writes nothing.
+    def replay(
+        self,
+        files: str | Path | Sequence[str | Path] = (),
+        window: WindowLike = None,
+        *,
+        labels: str | Path | None = None,
+    ) -> Answer:
+        """Compare rule files with the rules in force, or with labelled jobs; writes nothing.
 
         One row per rule and change (newly flagged, no longer flagged, other severity). ``window``: whole
-        days; None: all with results. Raises :class:`InputError` for an invalid file, :class:`NoResultError`
-        without measurements.
+        days; None: all with results. ``labels``: a CSV file of jobs that people judged; one row per rule,
+        with precision and recall (:func:`~esjobs.issues.labelled.against_labels`). Raises
+        :class:`InputError` for an invalid file, :class:`NoResultError` without measurements.
         """
+        from esjobs.issues.labelled import against_labels
         from esjobs.issues.replay import replayed
 
         context = self._context
         days = None if window is None else context.days(window)
-        return Answer(replayed(context.store, context.settings, paths(files), days))
+        common = (context.store, context.settings, paths(files))
+        if labels is not None:
+            return Answer(against_labels(*common, Path(labels), days))
+        return Answer(replayed(*common, days))
 
     def work_list(
         self,

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -93,7 +94,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     changes: dict[tuple[str, str], _Change] = defaultdict(_Change)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for day in sorted(set(days)):
-        for jobs, footprints, measures in _batches(store, now, then, day):
+        for jobs, footprints, measures in batches(store, now, then, day):
             _compare(now, then, jobs, footprints, measures, changes, counts)
     order = {rule.name: index for index, rule in enumerate((*then.rules.rules, *now.rules.rules))}
     rows = [
@@ -116,7 +117,7 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def _batches(
+def batches(
     store: JobStore, now: Judging, then: Judging, day: date
 ) -> Iterator[tuple[pa.Table, pa.Table | None, pa.Table | None]]:
     """Yield jobs of a day with footprints and measures; None for jobs without series."""
@@ -140,6 +141,16 @@ def _batches(
             yield records, footprints, measures
     for records in jobs_without_series(store, names, day):
         yield records, None, None
+
+
+def flagged_by(
+    judging: Judging, jobs: pa.Table, footprints: pa.Table | None, measures: pa.Table | None
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return by rule which jobs of a batch it flags."""
+    series_s = None if footprints is None else _series_s(jobs, footprints)
+    facts = Facts(jobs, judging.clusters, footprints, series_s)
+    measured = {} if measures is None else stored_measures(facts, measures)
+    return {rule: found.ranks >= 0 for rule, found in _verdicts(judging, facts, measured).items()}
 
 
 def _compare(
