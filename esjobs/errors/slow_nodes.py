@@ -86,7 +86,7 @@ def slow_nodes(
             judged = _judged(one_cpu, rho)
             n_compared += int(np.isfinite(judged.slower).sum())
             rows += _rows(one_cpu, judged, every=every)
-    rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"]))
+    rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"], row["cpu_model"] or ""))
     notes = [f"{n_compared:,} nodes compared with others of the same site, CPU model, SMT state and tasks"]
     return Answer(pa.Table.from_pylist(rows, schema=_SCHEMA), tuple(notes), title="slow nodes")
 

@@ -184,7 +184,8 @@ def _each_site(
 
 def _drain_notes(window: Window) -> tuple[str, ...]:
     return (
-        f"means over {many(window.days, 'day')} [{window}]; rows without a benchmark: no measured score",
+        f"finished jobs, means over {many(window.days, 'day')} [{window}]",
+        "rows without a benchmark: no measured score",
         "what other sites could take over is not counted",
     )
 

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from esjobs.core.errors import NoJobsError
@@ -30,20 +31,23 @@ def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | No
     window = Window.parse(month)
     try:
         totals = delivered(store, (), window).rows.to_pylist()
-        federations = delivered(store, ("federation",), window).rows.to_pylist()
+        by_federation = delivered(store, ("federation",), window).rows
         by_site = delivered(store, ("federation", "site"), window).rows
     except NoJobsError:
         return None
     identity = content_id({"kind": "delivered", "month": month}, 20)
     sentences = [
         *(_of_benchmark(row) for row in totals),
-        *_of_pledges(federations),
+        *_of_pledges(by_federation.to_pylist()),
         f"Page: esjobs report --usage --window {month} --out usage.html. "
         f"Rows: esjobs delivered --by federation,site --window {month} --format csv",
     ]
     sums = ", ".join(f"{count(_work(row))} {_unit(row)}" for row in totals)
     title, text = f"Delivered in {month}: {sums}", " ".join(sentences)
-    return Notice(identity, "delivered", "info", title, text, night, rows=_csv(by_site))
+    # pledges are those of federations: rows without a site
+    pledged = by_federation.filter(pc.is_valid(by_federation.column("pledge_h")))
+    rows = pa.concat_tables([by_site, pledged], promote_options="default")
+    return Notice(identity, "delivered", "info", title, text, night, rows=_csv(rows))
 
 
 def _csv(rows: pa.Table) -> str:

@@ -133,7 +133,7 @@ def test_a_dashboard_is_three_screens_that_ask_few_things(target: str) -> None:
         if each["type"] != "dashboard":
             continue
         opened = each["attributes"]
-        assert (opened["timeFrom"], opened["timeTo"]) == ("now-30d", "now")
+        assert (opened["timeFrom"], opened["timeTo"]) == ("now-30d/d", "now")
         assert opened["refreshInterval"] == {"pause": False, "value": 300_000}
         panels = json.loads(opened["panelsJSON"])
         assert max(sum(panel["gridData"][side] for side in "yh") for panel in panels) <= 3 * SCREEN
@@ -186,7 +186,7 @@ def test_names_lead_to_pages_where_there_are_some() -> None:
     )
     assert forms["esjobs-latest-flags"]["deviation"]["id"] == "percent"
     opened = [each for each in lines if "timeFrom" in each]
-    assert {(each["timeFrom"], each["refreshInterval"]["pause"]) for each in opened} == {("now-7d", True)}
+    assert {(each["timeFrom"], each["refreshInterval"]["pause"]) for each in opened} == {("now-7d/d", True)}
     assert "urlTemplate" not in kibana(PAGES, HEADLINE)
 
 

@@ -91,7 +91,7 @@ class Board:
                 "pause": self.opening.refresh_s == 0,
                 "value": 1000 * self.opening.refresh_s,
             },
-            "timeFrom": f"now-{self.opening.days}d",
+            "timeFrom": f"now-{self.opening.days}d/d",
             "timeRestore": True,
             "timeTo": "now",
             "title": f"{self.prefix}: {self.page.title}",
