@@ -53,7 +53,8 @@ def job_issue(
     text = f"{shown}{more}.{recurs}{saved}{_costliest(examples)}{page} Details: {command}"
     subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
     identity = identity_of(what, name, day)
-    return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
+    user = name if what == "user" else None
+    return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day, user=user)
 
 
 def _costliest(examples: Sequence[Example]) -> str:
@@ -79,7 +80,7 @@ def running_job(row: Mapping[str, Any]) -> Notice:
     of_user = f" of {visible(row['user'])}" if row["user"] else ""
     subject = f"Running job {visible(job_id)}{of_user}: {rule}"
     text = f"{visible(row['finding'])}. Details: esjobs show running_issues"
-    return Notice(identity, "job_issues", "warning", subject, text, row["warned_at"].date())
+    return Notice(identity, "job_issues", "warning", subject, text, row["warned_at"].date(), user=row["user"])
 
 
 def more_job_issues(n: int, day: date, least: str) -> Notice:

@@ -150,7 +150,7 @@ def queued(
     """
     history = history or History()
     entries = []
-    for recipient in settings.recipients:
+    for recipient in settings.recipients_of(notice.user for notice in notices if notice.user):
         before = [entry for entry in existing if entry.recipient == recipient.name]
         received = {notice for entry in before for notice in entry.notices.split()}
         new = [notice for notice in notices if notice.id not in received and takes(recipient, notice)]

@@ -57,7 +57,7 @@ def preview(
     except OSError as error:
         raise InputError(f"cannot create folder {out}: {error.strerror}; use a different folder") from None
     previewed = []
-    for recipient in settings.recipients:
+    for recipient in settings.recipients_of(notice.user for notice in notices if notice.user):
         taken = [notice for notice in notices if takes(recipient, notice)]
         sent = history.read_by(recipient.name, without=current)
         news, repetitions = repeated(taken, history.changes, sent, mailer.limit)

@@ -1,10 +1,6 @@
 """Repetitions of events that a recipient has read: one wrong declaration, one message.
 
 A declaration is wrong for every kind of work, and each kind is confirmed on a night of its own. A kind is
-news only if it would still deviate by more than the limit after a correction of the declaration by the
-reported deviation. No I/O.
-
-A declaration is wrong for every kind of work, and each kind is confirmed on a night of its own. A kind is
 news only where it would still deviate by more than the limit if the declaration were corrected by what was
 sent before. Nothing here reads or writes.
 """
@@ -44,14 +40,15 @@ def repeated(
     """Split new notices to a recipient into news and repetitions.
 
     ``history``: all changes of the same names. ``sent``: ids that the recipient has read or will read. News
-    gets the other kinds of work with the same deviation (``also``).
+    gets the other kinds of work with the same deviation (``also``). Only flags are repeated: a notice about
+    users, incidents or the service is told apart by its id alone.
     """
-    wanted = {notice.id: notice for notice in new}
-    changes = {notice.id: notice for notice in history} | wanted
+    wanted = {notice.id: notice for notice in new if notice.is_flag}
+    changes = {notice.id: notice for notice in history if notice.is_flag} | wanted
     by_name: dict[Name, list[Notice]] = defaultdict(list)
     for notice in changes.values():
         by_name[name_of(notice)].append(notice)
-    news: dict[str, Notice] = {}
+    news: dict[str, Notice] = {notice.id: notice for notice in new if not notice.is_flag}
     for of_name in by_name.values():
         story = _Story(limit, wanted, sent)
         for night in sorted({notice.night for notice in of_name}):

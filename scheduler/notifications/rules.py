@@ -21,6 +21,8 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
         return False
     if recipient.role == "site" and not _may_be_sent(notice):
         return False
+    if recipient.role == "user" and (notice.user is None or notice.user != recipient.user):
+        return False
     return not notice.is_of_site or matches(recipient.patterns, notice.site, notice.name)
 
 

