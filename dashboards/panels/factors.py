@@ -98,7 +98,8 @@ FACTORS_MODEL = Panel(
         sort=("-k", "name"),
     ),
     "Sorted by speed, with one standard error, for the processors in the job records.",
-    fields=_FACTOR_FIELDS,
+    # a CPU model has no site, and is linked by many queues
+    fields=tuple(each for each in _FACTOR_FIELDS if each.column not in ("site", "sole_link")),
     empty="No CPU model has a speed factor: records name none, or no two models ran the same task.",
 )
 
