@@ -158,8 +158,8 @@ def score_option(argument: str) -> Callable[[_Function], _Function]:
 
 
 def format_option(*forms: str) -> Callable[[_Function], _Function]:
-    """Option ``--format`` with these formats, of which the first is the default."""
-    return click.option(
+    """Option ``--format`` with these formats: default is that of the name of a file, else the first."""
+    option = click.option(
         "--format",
         "form",
         type=click.Choice(forms),
@@ -167,6 +167,19 @@ def format_option(*forms: str) -> Callable[[_Function], _Function]:
         show_default=True,
         help="Output format.",
     )
+
+    def decorated(function: _Function) -> _Function:
+        @wraps(function)
+        def chosen(*arguments: Any, **options: Any) -> Any:
+            source = click.get_current_context().get_parameter_source("form")
+            if source is ParameterSource.DEFAULT and "out" in options:
+                ending = Path(options["out"]).suffix.lower().removeprefix(".")
+                options["form"] = ending if ending in forms else options["form"]
+            return function(*arguments, **options)
+
+        return option(chosen)  # type: ignore[return-value]
+
+    return decorated
 
 
 def require_csv(form: str, *, spreadsheet: bool) -> None:
@@ -188,8 +201,6 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
     @wraps(function)
     def checked(*arguments: Any, spreadsheet: bool, **options: Any) -> Any:
         context = click.get_current_context()
-        if context.get_parameter_source("form") is ParameterSource.DEFAULT:
-            options["form"] = _format_of(options["form"], options["out"])
         require_csv(options["form"], spreadsheet=spreadsheet)
         context.meta[_SPREADSHEET] = spreadsheet
         context.obj.frames = options["form"] == "parquet"
@@ -363,9 +374,3 @@ def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:
             print_report(report)
     else:
         emit(report_rows(reports), form, out)
-
-
-def _format_of(form: str, out: str) -> str:
-    """Return the format of the file name for a table that goes to a file."""
-    endings = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
-    return endings.get(Path(out).suffix, form) if form == "table" else form

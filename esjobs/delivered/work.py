@@ -150,7 +150,7 @@ def delivered(
         query_jobs(store, [], ["jobs"], where=question.where, window=span)  # raises with the nearest span
     compared = tuple(with_pledges(groups, question)) if question.compares else ()
     if pledges.of and compared and counted != span:
-        compared = (f"pledges of {counted}, for {span} is not over", *compared)
+        compared = (f"pledges of {counted} only: {span} is not over", *compared)
     table = table_of(by, groups, measured)
     notes = (*_notes(table, run), *_parts_of_months(question), *compared)
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)

@@ -27,6 +27,8 @@ _OUTLYING = 4.0
 _TRIMMED = 0.9
 # mean of the lower 90 % of squared standard normals
 _OF_TRIMMED = 0.623
+# median of squared standard normals
+_OF_MEDIAN = 0.455
 # so much of a job that is expected nowhere
 _NOTHING = 1e-9
 
@@ -94,24 +96,26 @@ def judge(cells: Cells) -> Judged:
     """Compare the failures of each node with those of the same tasks on the other nodes.
 
     1. Expected: the rate of the task on the other nodes, shrunk by half a job at the rate of the site.
-    2. Variance: binomial, scaled by the trimmed mean of z^2 over nodes; nodes beyond 4 leave the expectation
-    of the others. 3. Upper tail of a gamma distribution, 5 % false discoveries, at least 5 failures, twice
-    the expected ones by a lower bound. 4. Less strictly the same without the task (of jobs without one the
-    user, else the name) that adds most: one broken task is not a broken node. Measured:
-    benchmarks/results/black_holes.md.
+    2. Variance: binomial, scaled by the trimmed mean of z^2 over nodes; nodes beyond 4, by the median of z^2,
+    leave it and the expectation of the others. 3. Upper tail of a gamma distribution, 5 % false discoveries,
+    at least 5 failures, twice the expected ones by a lower bound. 4. Less strictly the same without the task
+    (of jobs without one the user, else the name) that adds most: one broken task is not a broken node.
+    Measured: benchmarks/results/black_holes.md.
     """
     observed, jobs = cells.by_node(cells.failed), cells.by_node(cells.jobs)
-    kept = np.ones(len(cells.node), np.bool_)
+    kept = _usual(observed, jobs)[cells.node]
     for _ in range(2):
         rate, variance = _expectation(cells, kept)
         expected, total = cells.by_node(cells.jobs * rate), cells.by_node(variance)
         z = (observed - expected) / np.sqrt(np.maximum(total, _NOTHING))
-        scale = _scale(z)
+        # the median holds while fewer than half of the nodes are ill
+        scale = max(1.0, float(np.median(z**2)) / _OF_MEDIAN) if len(z) else 1.0
         outlying = z / np.sqrt(scale) > _OUTLYING
         kept = ~outlying[cells.node]
     rate, variance = _expectation(cells, kept)
     expected, total = cells.by_node(cells.jobs * rate), cells.by_node(variance)
-    scale = _scale((observed - expected) / np.sqrt(np.maximum(total, _NOTHING)))
+    z = (observed - expected) / np.sqrt(np.maximum(total, _NOTHING))
+    scale = _scale(z[~outlying])
     p = _tail(observed, expected, scale * total)
     q = false_discovery_rates(p)
     share = observed / np.maximum(jobs, 1)
@@ -121,6 +125,19 @@ def judge(cells: Cells) -> Judged:
     spread = scale * cells.by_node(cells.jobs * rate * (1 - rate)) / np.maximum(expected, _NOTHING)
     low, high = _interval(observed, expected, np.maximum(spread, _NOTHING))
     return Judged(jobs, observed, expected, low, high, q, found, scale)
+
+
+def _usual(observed: Floats, jobs: Floats) -> Mask:
+    """Return true for nodes that fail less than three times as often as usual, beyond its noise.
+
+    Usual is the median node, at least half the rate of all. Only these make the first expectation: several
+    ill nodes would excuse each other.
+    """
+    share = observed / np.maximum(jobs, 1)
+    middle = (
+        max(float(np.median(share)), 0.5 * float(observed.sum() / max(jobs.sum(), 1.0))) if len(share) else 0
+    )
+    return np.asarray(share <= 3 * middle + 3 * np.sqrt(middle / np.maximum(jobs, 1)) + 1e-9, np.bool_)
 
 
 def false_discovery_rates(p: Floats) -> Floats:

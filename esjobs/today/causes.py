@@ -141,13 +141,14 @@ def partitions_of(
 ) -> list[tuple[str, ...]]:
     """Return the partitions of these dimensions: each, pairs of most of them, and all jobs.
 
-    No pairs: site with queue, kind with task, and owners of jobs, which go with their tasks.
+    No pairs: site with queue, kind with task, and owners of jobs, which go with their tasks, but with errors.
     """
     singles = [(name,) for name in dimensions]
     both = [
         (left, right)
         for number, left in enumerate(dimensions)
         for right in dimensions[number + 1 :]
-        if (left, right) not in (("site", "queue"), ("kind", "task")) and right not in OWNERS
+        if (left, right) not in (("site", "queue"), ("kind", "task"))
+        and (right not in OWNERS or left == "category")
     ]
     return [*([()] if everything else []), *singles, *(both if pairs else [])]

@@ -14,6 +14,7 @@ from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import GRID_SD, Expectations, past_shares
 
 LEAST_SITES = 3  # Sites of an incident that is none of a site
+NOISE = 1.5  # Standard deviations that a site of it lost at least
 OUTSIDE = 0.1  # Least part of its loss outside of the site that lost most
 LEAST_SHARE = 0.2  # Of the loss everywhere; a smaller part is not an incident of its own
 ONE_TASK = 0.95  # Of the loss of a part; a task with as much is what is wrong
@@ -92,11 +93,15 @@ def wide_parts(
             term = _of_one_task(of, each)
             if any(_is_part(of, term, one, rows) for one, rows in followed):
                 continue
-            lost = np.maximum(sum_by(of.codes["site"][term.rows], of.excess[term.rows], 1), 0.0)
-            n_sites, outside = (
-                int((lost > 0).sum()),
-                1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300),
+            lost, variance = (
+                sum_by(of.codes["site"][term.rows], values[term.rows], 1)
+                for values in (of.excess, of.variance)
             )
+            # what one site lost is not everywhere because others have a failure more
+            moved = lost > NOISE * np.sqrt(variance)
+            lost = np.where(moved, lost, 0.0)
+            n_sites = int(moved.sum())
+            outside = 1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300)
             if n_sites >= LEAST_SITES and outside >= OUTSIDE:
                 literals = named(day, term.literals)
                 found.add(literals)

@@ -150,7 +150,8 @@ class Efficiencies:
     def at(self, queue: int, kind: int, own: OwnEfficiency | None = None) -> tuple[float, float] | None:
         """Return the ln for a task and its variance; None if the queue ran no such kind.
 
-        ``own``: the task's own efficiency; None: a task of which nothing is known.
+        ``own``: the task's own efficiency, at a queue that it ran at what was seen there; None: a task of
+        which nothing is known.
         """
         number = float(self.n_tasks[queue, kind])
         if not number:
@@ -158,7 +159,10 @@ class Efficiencies:
         mean, variance = float(self.mean[queue, kind]), self.scatter**2 / number
         if own is None:
             return mean, variance + self.scatter**2
-        return mean - own.part.get(queue, 0.0) + own.value, variance + own.variance
+        mean -= own.part.get(queue, 0.0)
+        if queue in own.beside:
+            return mean + own.beside[queue], variance + self.within**2 / 4
+        return mean + own.value, variance + own.variance
 
     def of_task(self, unit: int, of_last_days: Mapping[int, float] | None = None) -> OwnEfficiency:
         """Return the efficiency of a task unit beside others.

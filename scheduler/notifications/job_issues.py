@@ -13,7 +13,7 @@ from esjobs.core.window import Window
 from esjobs.issues.recurrence import Example, Repeated
 from scheduler.notifications.notices import Notice, Severity
 
-MOST = 100  # Notices of a night; of the others one says how many they are
+MOST = 1000  # Notices of a night; of the others one says how many they are
 _SEVERITY: dict[str, Severity] = {"critical": "critical", "major": "warning"}
 _RULES = 4
 

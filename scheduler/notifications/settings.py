@@ -1,5 +1,6 @@
 """Settings of notifications: mail server, recipients, frequency, language."""
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -151,22 +152,18 @@ class Recipient(_Section):
     def of_user(self, user: str) -> "Recipient | None":
         """Return the recipient that a user is; None without an address, and for one who wants no mail.
 
-        Names of other than letters, digits, dots, dashes and underscores have none. Raises
-        :class:`SettingsError` for a file that cannot be read.
+        Names of other than letters, digits, dots, dashes and underscores have none, and what is no address
+        is none. Raises :class:`SettingsError` for a file that cannot be read.
         """
-        if not _SIMPLE.fullmatch(user) or user in {line.strip() for line in _lines(self.opt_out)}:
+        unwanted = {row[0].strip().casefold() for row in _rows(self.opt_out)}
+        if not _SIMPLE.fullmatch(user) or user.casefold() in unwanted:
             return None
-        pairs = (line.split(",", 1) for line in _lines(self.addresses) if "," in line)
-        listed = {name.strip(): address.strip() for name, address in pairs}
+        listed = {row[0].strip(): row[1].strip() for row in _rows(self.addresses) if len(row) > 1}
         address = listed.get(user) or (self.address or "").replace("{user}", user)
-        if not address:
-            return None
         try:
             _mail_address(address)
         except PydanticCustomError:
-            raise SettingsError(
-                f"{self.addresses}: '{address}' of user {user} is not a mail address; correct it"
-            ) from None
+            return None
         return self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
 
     @property
@@ -200,12 +197,15 @@ def _of_channel(supplied: Recipient) -> str:
 _OF_USER = "@"
 
 
-def _lines(file: Path | None) -> list[str]:
+def _rows(file: Path | None) -> list[list[str]]:
+    """Return the cells of each line, between commas or semicolons."""
     if file is None:
         return []
     try:
-        return file.expanduser().read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = file.expanduser().read_text(encoding="utf-8-sig").splitlines()
+        delimiter = ";" if any(";" in line for line in lines) else ","
+        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SettingsError(f"cannot read {file}: {error}; correct [[notify.recipients]]") from error
 
 

@@ -264,7 +264,7 @@ def test_who_is_stopped_in_the_middle_leaves_no_half_file(
 
 
 @pytest.mark.parametrize(
-    "command", ["query --by queue", "delivered --by queue", "errors", "fields", "nights"]
+    "command", ["query --by queue", "delivered --by queue", "errors", "fields", "nights", "jobs"]
 )
 def test_the_name_of_a_file_chooses_the_format(filled: Path, tmp_path: Path, command: str) -> None:
     wanted = run(*command.split(), "--format", "csv", store=filled).stdout

@@ -176,3 +176,21 @@ def test_nodes_of_jobs_without_tasks(session: Session, tmp_path: Path, known: st
     found = [row["name"] for row in session.errors.nodes()]
     # where nothing is known of jobs, nothing is known of a culprit
     assert found == ([] if broken and known else ["cn007"])
+
+
+@pytest.mark.parametrize("n_bad", [1, 3, 6])
+def test_several_ill_nodes_do_not_hide_each_other(n_bad: int) -> None:
+    rng = np.random.default_rng(n_bad)
+    node, task = np.divmod(np.arange(20 * 5), 5)
+    jobs = np.full(100, 30.0)
+    failed = rng.binomial(30, np.where(node < n_bad, 0.8, 0.04)).astype(float)
+    assert np.flatnonzero(judge(Cells(node, task, jobs, failed)).found).tolist() == list(range(n_bad))
+
+
+def test_where_hardly_any_job_fails_nobody_is_accused() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        node, task = np.divmod(np.arange(60 * 3), 3)
+        jobs = np.full(180, 8.0)
+        failed = rng.binomial(8, np.full(180, 0.015)).astype(float)
+        assert not judge(Cells(node, task, jobs, failed)).found.any()

@@ -115,10 +115,15 @@ def test_settings_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
 
 
 def test_files_that_are_wrong(tmp_path: Path) -> None:
-    table = tmp_path / "addresses.csv"
-    table.write_text("ann,not an address\n")
-    one = Recipient.model_validate(USERS | {"addresses": str(table)})
-    with pytest.raises(SettingsError):
-        one.of_user("ann")
+    table, unwanted = tmp_path / "addresses.csv", tmp_path / "none.txt"
+    table.write_text('\ufeff"ann";"a.smith@uni.example"\nbob;not an address\n', encoding="utf-8")
+    unwanted.write_text("\ufeffDave,\n", encoding="utf-8")
+    one = Recipient.model_validate(USERS | {"addresses": str(table), "opt_out": str(unwanted)})
+    found = {name: one.of_user(name) for name in ("ann", "bob", "dave", "a..b", ".x", "..", "eve")}
+    assert {name: each and each.address for name, each in found.items()} == {
+        "ann": "a.smith@uni.example",
+        **dict.fromkeys(("bob", "dave", "a..b", ".x", ".."), None),
+        "eve": "eve@hpc.example",
+    }
     with pytest.raises(SettingsError):
         Recipient.model_validate(USERS | {"opt_out": str(tmp_path / "absent")}).of_user("ann")

@@ -209,11 +209,14 @@ def _job_id(row: Row, heading: Heading) -> str:
 
 
 def last_job(rows: Sequence[Row], heading: Heading) -> list[Row]:
-    """The last job with its steps so far: more of them may follow."""
-    at = len(rows) - 1
-    while at > 0 and "." in _job_id(rows[at], heading):
+    """The last job with its steps and attempts so far: more of them may follow."""
+    if not rows:
+        return []
+    job = _job_id(rows[-1], heading).partition(".")[0]
+    at = len(rows)
+    while at > 0 and _job_id(rows[at - 1], heading).partition(".")[0] == job:
         at -= 1
-    return list(rows[max(at, 0) :])
+    return list(rows[at:])
 
 
 def joined(
@@ -231,10 +234,11 @@ def joined(
         job, dot, _ = name.partition(".")
         if not dot:
             before = jobs.get(job)
-            jobs[job] = row
+            newest = row if before is None else max(before, row, key=lambda one: _begun(one, heading))
+            jobs[job] = newest
             steps.pop(job, None)
-            if before is not None and _cell(before, heading, "start") != _cell(row, heading, "start"):
-                _name_attempt(before, heading, account)
+            if before is not None and _begun(before, heading) != _begun(row, heading):
+                _name_attempt(before if newest is row else row, heading, account)
             if _refused(row, heading, refusals) if running_at is None else _idle(row, heading, refusals):
                 continue
             if running_at is not None:
@@ -254,6 +258,12 @@ def joined(
         _take(row, its_steps, heading, account)
         row.program = main_program(_programs(its_steps, heading))
     return [row for row, _ in ended]
+
+
+def _begun(row: Row, heading: Heading) -> tuple[bool, str]:
+    """Return the start of a job, for comparisons: one without begins last."""
+    start = _cell(row, heading, "start")
+    return start in cells.NOTHING, start
 
 
 def _was_requeued(row: Row, heading: Heading) -> bool:
