@@ -72,7 +72,7 @@ IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours of jobs with issues, by us
 
 JOBS_TABLE = Panel(
     "issues-jobs",
-    "Jobs with issues, with advice for users",
+    "Jobs with issues, most severe first",
     "rows",
     SECTION,
     View(
@@ -98,7 +98,7 @@ JOBS_TABLE = Panel(
         Entry("idle_gpu_h", "GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
-    few=("job_id", "user", "severity", "idle_core_h", "hint"),
+    few=("job_id", "user", "detector", "severity", "idle_core_h"),
     empty=_EMPTY,
 )
 

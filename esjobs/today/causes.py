@@ -137,11 +137,12 @@ def _gain(leaves: Leaves, group: Ints) -> tuple[Floats, Floats]:
 
 
 def partitions_of(
-    dimensions: Sequence[str], *, everything: bool, pairs: bool = True
+    dimensions: Sequence[str], *, everything: bool, pairs: bool = True, owned: bool = False
 ) -> list[tuple[str, ...]]:
     """Return the partitions of these dimensions: each, pairs of most of them, and all jobs.
 
-    No pairs: site with queue, kind with task, and owners of jobs, which go with their tasks, but with errors.
+    No pairs: site with queue, kind with task, and owners of jobs, which go with their tasks; ``owned``: but
+    with errors.
     """
     singles = [(name,) for name in dimensions]
     both = [
@@ -149,6 +150,6 @@ def partitions_of(
         for number, left in enumerate(dimensions)
         for right in dimensions[number + 1 :]
         if (left, right) not in (("site", "queue"), ("kind", "task"))
-        and (right not in OWNERS or left == "category")
+        and (right not in OWNERS or (owned and left == "category"))
     ]
     return [*([()] if everything else []), *singles, *(both if pairs else [])]

@@ -89,7 +89,7 @@ def wide_parts(
         names = [name for name in ("site", "kind", "category", "task", *day.owners) if name in of.codes]
         found: set[Literals] = set()
         followed = [(one, _rows(day, one, of)) for one in day.followed if one.metric == metric]
-        for each in scan(of, partitions_of(names, everything=True)):
+        for each in scan(of, partitions_of(names, everything=True, owned=True)):
             term = _of_one_task(of, each)
             if any(_is_part(of, term, one, rows) for one, rows in followed):
                 continue

@@ -256,7 +256,8 @@ def test_a_panel_shows_what_the_store_holds(
             assert len(rows) >= MOST_OF_ROWS
         known = {key_of(row, keys): row for row in wanted}
         for row in rows:
-            assert all(same(row[column], known[key_of(row, keys)][column]) for column in numbers), row
+            wrong = [each for each in numbers if not same(row[each], known[key_of(row, keys)][each])]
+            assert not wrong, [(each, row[each], known[key_of(row, keys)][each]) for each in wrong]
         if panel.view.sort[0] == "rank":
             assert [key_of(row, keys) for row in rows] == [key_of(row, keys) for row in wanted]
     else:
