@@ -98,9 +98,9 @@ def wide_parts(
                 for values in (of.excess, of.variance)
             )
             # what one site lost is not everywhere because others have a failure more
-            moved = lost > NOISE * np.sqrt(variance)
-            lost = np.where(moved, lost, 0.0)
-            n_sites = int(moved.sum())
+            beyond_noise = lost > NOISE * np.sqrt(variance)
+            lost = np.where(beyond_noise, lost, 0.0)
+            n_sites = int(beyond_noise.sum())
             outside = 1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300)
             if n_sites >= LEAST_SITES and outside >= OUTSIDE:
                 literals = named(day, term.literals)
