@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, rows_options, source_option, window_option
+from esjobs.cli.options import Context, emit, emit_answer, rows_options, source_option, window_option
 from esjobs.core.text import visible
 
 
@@ -90,8 +90,8 @@ def replay_rules(
     with obj.session() as session:
         common = (session.store, session.settings, files)
         if labels is not None:
-            rows = against_labels(*common, labels, window_of(window))
-            emit(rows, form, out, prose=["missed", "false"])
+            answer = against_labels(*common, labels, window_of(window))
+            emit_answer(obj, answer, form, out, prose=["missed", "false"])
             return
         rows = replayed(*common, window_of(window))
     title = "" if rows.num_rows else "no changes"

@@ -67,7 +67,7 @@ class Issues(Facade):
         days = None if window is None else context.days(window)
         common = (context.store, context.settings, paths(files))
         if labels is not None:
-            return Answer(against_labels(*common, Path(labels), days))
+            return against_labels(*common, Path(labels), days)
         return Answer(replayed(*common, days))
 
     def work_list(

@@ -17,6 +17,7 @@ from esjobs.issues.in_force import in_force
 from esjobs.issues.replay import batches, flagged_by
 from esjobs.issues.series_jobs import stored_days
 from esjobs.publish.publication import read_table
+from esjobs.records.answer import Answer
 from esjobs.records.ingest.formats.reference_scores import cells
 from esjobs.records.ingest.reading.small_files import text_of
 from esjobs.schema.issues import ISSUE_DAYS
@@ -72,7 +73,7 @@ class _Tally:
 
 def against_labels(
     store: JobStore, settings: Sections, files: Iterable[Path], labels: Path, window: Window | None
-) -> pa.Table:
+) -> Answer:
     """Return precision and recall of each labelled rule on labelled jobs, with 95 % intervals (Wilson).
 
     ``files``: rules read after those of the settings. Jobs without a label do not count. Cost: the stored
@@ -111,7 +112,10 @@ def against_labels(
                     tallies[rule].add("/".join(names[row]), labelled=rule in of_job, flagged=is_flagged)
     if not n_jobs:
         raise NoResultError(f"no labelled job was examined; run: esjobs detect, and check job_id in {labels}")
-    return pa.Table.from_pylist([_row(rule, n_jobs, tallies[rule]) for rule in rules], SCHEMA)
+    rows = pa.Table.from_pylist([_row(rule, n_jobs, tallies[rule]) for rule in rules], SCHEMA)
+    absent = len(wanted) - n_jobs
+    notes = (f"{absent:,} of {len(wanted):,} labelled jobs were not examined",) if absent > 0 else ()
+    return Answer(rows, notes)
 
 
 def _row(rule: str, n_jobs: int, tally: _Tally) -> dict[str, object]:

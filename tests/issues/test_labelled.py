@@ -31,8 +31,10 @@ def labels(folder: Path, *rows: str) -> Path:
 
 def test_precision_and_recall_are_those_of_a_count(detected: esjobs.Session, tmp_path: Path) -> None:
     # 0 to 2 are right, 3 is false, 5 is missed; 7 has no label
-    path = labels(tmp_path, "0,cpu-idle", "1,cpu-idle", "2,cpu-idle", "3,", "4,", "5,cpu-idle", "6,")
-    (row,) = detected.issues.replay(labels=path)
+    path = labels(tmp_path, "0,cpu-idle", "1,cpu-idle", "2,cpu-idle", "3,", "4,", "5,cpu-idle", "6,", "99,")
+    answer = detected.issues.replay(labels=path)
+    (row,) = answer
+    assert answer.notes == ("1 of 8 labelled jobs were not examined",)
     assert (row["rule"], row["n_jobs"]) == ("cpu-idle", 7)
     assert (row["n_labelled"], row["n_flagged"], row["n_right"]) == (4, 4, 3)
     assert (row["precision"], row["recall"]) == (0.75, 0.75)
