@@ -241,9 +241,9 @@ def _strata(of: pa.Table, site: Ints, n_sites: int) -> tuple[Ints, Ints]:
     common = np.unique(common, return_inverse=True)[1]
     of_site = common * n_sites + site
     small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
-    small |= no_task & (user == 0) & (name == 0)
-    whose = np.where(user > 0, user - 1, len(users) + name - 1)
     nobody = no_task & (user == 0) & (name == 0)
+    small |= nobody
+    whose = np.where(user > 0, user - 1, len(users) + name - 1)
     culprit = np.where(nobody, -1, np.where(no_task, len(tasks) + whose, task))
     return np.where(small, int(common.max(initial=0)) + 1 + kind, common), culprit
 

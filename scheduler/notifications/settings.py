@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
@@ -155,16 +155,21 @@ class Recipient(_Section):
         Names of other than letters, digits, dots, dashes and underscores have none, and what is no address
         is none. Raises :class:`SettingsError` for a file that cannot be read.
         """
-        unwanted = {row[0].strip().casefold() for row in _rows(self.opt_out)}
-        if not _SIMPLE.fullmatch(user) or user.casefold() in unwanted:
-            return None
-        listed = {row[0].strip(): row[1].strip() for row in _rows(self.addresses) if len(row) > 1}
-        address = listed.get(user) or (self.address or "").replace("{user}", user)
-        try:
-            _mail_address(address)
-        except PydanticCustomError:
-            return None
-        return self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
+        return next(self.of_users((user,)), None)
+
+    def of_users(self, users: Sequence[str]) -> "Iterator[Recipient]":
+        """Yield the recipients that users are, as :meth:`of_user`; both files are read once."""
+        opted_out = {row[0].strip().casefold() for row in (_rows(self.opt_out) if users else ())}
+        wanted = [user for user in users if _SIMPLE.fullmatch(user) and user.casefold() not in opted_out]
+        rows = _rows(self.addresses) if wanted else ()
+        listed = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1}
+        for user in wanted:
+            address = listed.get(user) or (self.address or "").replace("{user}", user)
+            try:
+                _mail_address(address)
+            except PydanticCustomError:
+                continue
+            yield self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -328,6 +333,6 @@ class NotifySettings(_Section):
         named = sorted(set(users))
         for recipient in self.recipients:
             if recipient.role == "user":
-                yield from filter(None, map(recipient.of_user, named))
+                yield from recipient.of_users(named)
             else:
                 yield recipient
