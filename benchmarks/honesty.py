@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 import esjobs
 from benchmarks.grids import Grid, Truth, make_jobs, window
 from esjobs import Settings
+from esjobs.core.window import Window
 from esjobs.schema.speed import METHOD_VERSION
 from esjobs.speed.settings import FitSettings
 
@@ -108,6 +110,13 @@ CASES: dict[str, Grid] = {
     },
     "28 days": BASE.but(days=28),
 }
+WEEKS: dict[str, Grid] = {
+    f"rho by site e^{size}, last of four weeks": BASE.but(
+        days=28, jobs=80, rho=1.0, lengths=3.0, rho_scatter=size
+    )
+    for size in (0.0, 0.05, 0.15, 0.3)
+}
+"""Grids fitted week by week, with the start-up times of earlier weeks; the last week is judged."""
 
 
 @dataclass
@@ -183,7 +192,8 @@ errors are right; the error of the 95 % share is a bootstrap over grids, for the
 components. "Estimate": how often the 68, 90 and 95 % intervals of the corepower that a queue should declare
 hold it (k of the truth in the scale of the median honest declaration). Components are means over the
 grids. A grid of one type is judged twice: by the factors of all types, which a run of one type does not claim
-to know, and by those of its type.
+to know, and by those of its type. "Last of four weeks": four fits of a week each, of which the last knows the
+start-up times of the others.
 
 {table}
 """
@@ -205,8 +215,10 @@ COLUMNS = (
 )
 
 
-def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth, dict[str, Any]]:
-    """Take a grid through everything and read flags, factors, fits and tasks of its run."""
+def run_grid(
+    grid: Grid, seed: int, settings: Mapping[str, Any], *, weekly: bool = False
+) -> tuple[Truth, dict[str, Any]]:
+    """Take a grid through everything and read the tables of its run, or of that of the last week."""
     jobs, truth = make_jobs(grid, seed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.parquet"
@@ -214,12 +226,20 @@ def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth,
         chosen = Settings(fit=FitSettings(methods=("gamma",), **settings))
         with esjobs.open(f"duckdb:{folder}/store.duckdb", settings=chosen) as session:
             session.ingest("jobs", path)
-            session.run(window(grid.days))
+            for part in _weeks(grid.days) if weekly else (window(grid.days),):
+                session.run(part)
             found = {
                 name: session.tables[name].to_pandas()
                 for name in ("flags", "factors", "fits", "tasks", "fit_summaries", "residuals")
             }
     return truth, found
+
+
+def _weeks(days: int) -> Iterator[str]:
+    first = Window.parse(window(days)).start
+    for week in range(days // 7):
+        start, end = (first + timedelta(days=7 * number) for number in (week, week + 1))
+        yield f"{start:%Y-%m-%d}/{end:%Y-%m-%d}"
 
 
 def add(tally: Tally, truth: Truth, found: Mapping[str, Any], *, of_type: bool = False) -> None:
@@ -276,11 +296,14 @@ def rows(seeds: int, only: str, settings: Mapping[str, Any], first: int = 0) -> 
     """A line of the table for each case whose name contains ``only``."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield f"|{'---|' * len(COLUMNS)}"
-    for number, (name, grid) in enumerate(CASES.items()):
+    for number, (name, grid) in enumerate((CASES | WEEKS).items()):
         if only and not any(word.strip() in name for word in only.split(",")):
             continue
         began = time.perf_counter()
-        runs = [run_grid(grid, 1000 * (number + 1) + seed, settings) for seed in range(first, first + seeds)]
+        runs = [
+            run_grid(grid, 1000 * (number + 1) + seed, settings, weekly=name in WEEKS)
+            for seed in range(first, first + seeds)
+        ]
         seconds = time.perf_counter() - began
         for what in ("", ", judged by that type") if grid.types == 1 else ("",):
             tally = Tally(seconds=seconds)

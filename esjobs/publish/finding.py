@@ -134,7 +134,7 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime |
     ``since``: the latest one whose data end then or before.
     """
     earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
-    comparable = latest_first(item for item in earlier if _as_long(item.window, latest.window))
+    comparable = latest_first(item for item in earlier if as_long(item.window, latest.window))
     by_then = [item for item in comparable if since is None or item.reach <= since]
     if by_then:
         return by_then[0]
@@ -150,7 +150,8 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime |
     )
 
 
-def _as_long(one: Window, other: Window) -> bool:
+def as_long(one: Window, other: Window) -> bool:
+    """True if both windows have as many days; calendar months are equal."""
     return one.days == other.days or (_is_month(one) and _is_month(other))
 
 

@@ -125,6 +125,8 @@ FACTORS = Table(
             "start-up time of its jobs over that of the same tasks elsewhere",
         ),
         column("cost_factor_err", "number", "relative standard error of cost_factor"),
+        column("cost_prior", "number", "cost_factor as disjoint earlier windows tell it; null without any"),
+        column("cost_prior_err", "number", "relative standard error of cost_prior"),
         column(
             "cost_stands_out", "boolean", "true if the start-up time is four errors from that of other names"
         ),
@@ -234,6 +236,7 @@ FITS = Table(
         column("sigma_cost", "number", "scatter of ln(start-up time) between names; null without any"),
         column("sigma_cost_err", "number", "standard error of sigma_cost; null if assumed"),
         column("sigma_cost_kind", "keyword", "estimated, corrected (each name individually) or assumed"),
+        column("cost_prior_runs", "text", "runs of earlier windows that tell start-up times, oldest first"),
         column("only_type", "keyword", "processing type of all jobs in the fit, if there is only one"),
         column("sigma_inner", "number", "sigma_int without effects of names on types and core classes"),
         column("left_out", "text", "reason why less than half of the jobs or tasks are in the fit"),

@@ -30,6 +30,7 @@ from esjobs.records.tasks.machines import machine_sums
 from esjobs.records.tasks.sums import read_sums, with_sites
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
+from esjobs.speed.cost_priors import cost_priors
 from esjobs.speed.cut_off import mark_cut_off
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
@@ -165,7 +166,8 @@ class Chain:
             raise self._no_buckets(question)
         sites = known_sites(self._store, question.window)
         checked = replace(checked, sums=with_sites(checked.sums, sites))
-        inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
+        priors = cost_priors(self._store, question)
+        inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs, priors)
         by_model = partial(machine_sums, checked.sums.fine)
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites, by_model)
         return factors, replace(outcome, last_data=last_day(self._store, question.window))

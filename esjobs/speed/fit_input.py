@@ -12,6 +12,7 @@ from esjobs.core.words import ALL_TYPES
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
+from esjobs.speed.cost_priors import LevelPriors
 from esjobs.speed.doubtful_records import record_doubts
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows, scatter_of_tasks, slopes_of_rows
@@ -88,9 +89,16 @@ class FitInputs:
     ``costs``: start-up times of all task keys per level; None if nothing has a name.
     """
 
-    def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_queues: FoundCosts | None = None) -> None:
-        """``of_queues``: the start-up times from queues, if already found."""
+    def __init__(
+        self,
+        sums: WindowSums,
+        min_bucket_jobs: int,
+        of_queues: FoundCosts | None = None,
+        priors: Mapping[str, LevelPriors] | None = None,
+    ) -> None:
+        """``of_queues``: the start-up times from queues, if already found; ``priors``: by level."""
         self._sums = sums
+        self._priors = priors or {}
         of_queues = of_queues or costs_without_outliers(sums.levels["queue"], min_bucket_jobs)
         found = {"queue": of_queues}
         if "site" in sums.levels:
@@ -160,7 +168,7 @@ class FitInputs:
             **{name: np.full(n, np.nan) for name in ("elasticity", "elasticity_err", "length_var")},
         }
         if costs is not None and n:
-            corrected, self.rho_scatter[level] = _corrected(costs, rows)
+            corrected, self.rho_scatter[level] = _corrected(costs, rows, self._priors.get(level))
         return FitInput(
             level=level,
             processing_type=ALL_TYPES,
@@ -188,12 +196,14 @@ def _rho_err(costs: fitters.FixedCosts | None, n_keys: int) -> Floats:
     return error
 
 
-def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> tuple[dict[str, Any], Floats]:
+def _corrected(
+    costs: fitters.FixedCosts, rows: TaskSums, priors: LevelPriors | None
+) -> tuple[dict[str, Any], Floats]:
     found = correct(costs, rows)
     valid = bucket_variances(rows, found)
     usable = rho_of_rows(costs, rows)
     slopes = slopes_of_rows(rows, usable, valid.per_job)
-    names = name_costs(costs, rows, slopes)
+    names = name_costs(costs, rows, slopes, priors)
     factor = names.factor[rows.name.codes]
     # What is the same everywhere belongs to the level of the task; what differs by name has to be taken out
     # also where the lengths are equal.

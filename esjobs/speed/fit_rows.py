@@ -83,6 +83,9 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
                 "cost_factor_err": finite(costs.costs.ln_f_err[code]),
                 "cost_stands_out": code in standing_out,
             }
+        if costs is not None and costs.earlier is not None:
+            ln_f, variance = (column[code] for column in costs.earlier)
+            row |= {"cost_prior": finite(np.exp(ln_f)), "cost_prior_err": finite(np.sqrt(variance))}
         rows.append(row)
     return rows
 
@@ -173,6 +176,7 @@ def _shared_scatters(item: Fit) -> dict[str, object]:
             "sigma_cost": finite(costs.scatter),
             "sigma_cost_err": finite(costs.costs.sigma_err) if costs.kind == "estimated" else None,
             "sigma_cost_kind": "corrected" if costs.corrected else costs.kind,
+            "cost_prior_runs": ", ".join(costs.earlier_runs) or None,
         }
     return row
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.records.tasks.sums import TaskSums
+from esjobs.speed.cost_priors import LevelPriors
 from fitters.layout.arrays import Floats
 
 ASSUMED_SCATTER = 0.1  # Scatter of ln(start-up time) between names where their jobs are too few to tell
@@ -21,7 +22,8 @@ class NameCosts:
 
     ``factor``: multiplies rho, 1 unless the scatter between names is significant. ``doubt``: remaining error
     of ln(start-up time). ``scatter``, ``kind``: sigma_f, ``estimated`` or ``assumed``; None if no task has a
-    start-up time.
+    start-up time. ``earlier``: ln f and variance as earlier windows tell them, NaN where they do not; None
+    without any. ``earlier_runs``: their runs, oldest first.
     """
 
     costs: fitters.UnitCosts
@@ -29,6 +31,8 @@ class NameCosts:
     doubt: Floats
     scatter: float | None
     kind: str | None
+    earlier: tuple[Floats, Floats] | None = None
+    earlier_runs: tuple[str, ...] = ()
 
     @property
     def corrected(self) -> bool:
@@ -85,11 +89,17 @@ def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
     return np.asarray(of_key[rows.task.names][rows.task.codes])
 
 
-def name_costs(costs: fitters.FixedCosts, rows: TaskSums, slopes: fitters.BucketSlopes) -> NameCosts:
+def name_costs(
+    costs: fitters.FixedCosts,
+    rows: TaskSums,
+    slopes: fitters.BucketSlopes,
+    priors: LevelPriors | None = None,
+) -> NameCosts:
     """Find the differences of start-up times between names, and the part certain enough to correct for.
 
-    ``slopes``: of the rows, see :func:`slopes_of_rows`.
+    ``slopes``: of the rows, see :func:`slopes_of_rows`. ``priors``: what earlier windows tell of the names.
     """
+    earlier = None if priors is None else priors.of(rows.name.names)
     n_names = len(rows.name.names)
     rho = np.where(rows.cut.codes < 0, rho_of_rows(costs, rows), np.nan)
     found = fitters.unit_costs(
@@ -99,13 +109,17 @@ def name_costs(costs: fitters.FixedCosts, rows: TaskSums, slopes: fitters.Bucket
         n_names,
         task=rows.task.codes,
         own=own_of_rows(costs, rows),
+        earlier=earlier,
     )
     one, nothing = np.ones(n_names), np.zeros(n_names)
     if not (np.nan_to_num(rho) > 0).any():
         return NameCosts(found, one, nothing, None, None)
+    runs = () if priors is None else priors.runs
     if not np.isfinite(found.sigma) or found.sigma_err > LARGEST_DOUBT:
-        return NameCosts(found, one, np.full(n_names, ASSUMED_SCATTER), ASSUMED_SCATTER, "assumed")
+        doubt = np.full(n_names, ASSUMED_SCATTER)
+        return NameCosts(found, one, doubt, ASSUMED_SCATTER, "assumed", earlier, runs)
     if found.sigma > CERTAIN * found.sigma_err:
-        return NameCosts(found, np.exp(found.drawn), found.drawn_err, found.sigma, "estimated")
+        return NameCosts(found, np.exp(found.drawn), found.drawn_err, found.sigma, "estimated", earlier, runs)
     # A scatter that cannot be told from none is not none.
-    return NameCosts(found, one, np.hypot(found.drawn, found.drawn_err), found.sigma, "estimated")
+    doubt = np.hypot(found.drawn, found.drawn_err)
+    return NameCosts(found, one, doubt, found.sigma, "estimated", earlier, runs)

@@ -33,5 +33,7 @@ class FitSettings(BaseModel):
     """Relative deviation that matters."""
     by_type: bool = True
     """Fit each processing type, too."""
+    cost_prior: bool = True
+    """Use the start-up times that earlier windows found; `false`: each window alone."""
     nightly: Annotated[bool, Field(exclude=True)] = True
     """Fit every night."""

@@ -19,6 +19,7 @@ from fitters.variance.of_estimates import drawn_to_mean, paule_mandel
 
 LEAST_UNITS = 10  # Units from which the scatter of start-up times between them can be had
 LARGEST_ERROR = 0.5  # Of ln f; what is known worse says nothing about the scatter
+CHANGED = 4.0  # Errors between a window and the earlier ones beyond which these no longer count
 FAR = 4.0
 _STEPS, _JACOBI_STEPS = 12, 30
 _REACH = 4.0
@@ -102,13 +103,15 @@ def unit_costs(
     *,
     task: NDArray[Any] | None = None,
     own: Floats | None = None,
+    earlier: tuple[Floats, Floats] | None = None,
 ) -> UnitCosts:
     """Find ln f of every unit by least squares of its buckets' elasticities, nbar / (nbar + rho f).
 
     ``rho``: start-up time of each bucket's task, in events. ``own``: weight of these buckets in rho, below 1
-    if it was shrunk; without ``task`` and ``own`` rho is independent of them. Gauss-Newton steps for all
-    units at once, within e^4; the scatter by Paule & Mandel; the mean of ln f is subtracted: rho is that of
-    the mean unit.
+    if it was shrunk; without ``task`` and ``own`` rho is independent of them. ``earlier``: ln f of each unit
+    from other jobs and its variance, NaN where there is none; scatter, ``drawn`` and ``drawn_err`` rest on
+    both, ``ln_f`` on these jobs alone. Gauss-Newton steps for all units at once, within e^4; the scatter by
+    Paule & Mandel; the mean of ln f is subtracted: rho is that of the mean unit.
 
     rho contains the f of its units, so with 15 units per task f comes out a fifteenth too near 1. With
     weights w and o = `own` the steps find ln f_i - sum_j (w_ij / w_i) o_j sum_k (w_kj / w_j) ln f_k, which is
@@ -139,34 +142,56 @@ def unit_costs(
         ln_f, information = _without_own_part(ln_f, weight, here, task[use], own[use])
     with np.errstate(divide="ignore"):
         ln_f_err = 1.0 / np.sqrt(information)
-    valid = ln_f_err < LARGEST_ERROR
+    here_valid = ln_f_err < LARGEST_ERROR
+    value, error = ln_f, ln_f_err
+    if earlier is not None:
+        ln_f = ln_f - _offset(ln_f, here_valid, earlier[0])
+        value, error = _pooled(ln_f, ln_f_err, *earlier)
+    valid = error < LARGEST_ERROR
     number = int(valid.sum())
     if number < LEAST_UNITS:
-        ln_f, ln_f_err = np.where(valid, [ln_f, ln_f_err], np.nan)
+        ln_f, ln_f_err = np.where(here_valid, [ln_f, ln_f_err], np.nan)
         nothing = np.full(n_units, np.nan)
         return UnitCosts(ln_f, ln_f_err, np.nan, np.nan, number, nothing, nothing, first, first_err)
-    inside = _like_the_others(ln_f, ln_f_err, valid)
+    inside = _like_the_others(value, error, valid)
     number = int(inside.sum())
-    variance = ln_f_err[inside] ** 2
-    scatter, centre, _ = paule_mandel(ln_f[inside], variance, np.zeros(number, np.int64), 1)
-    sigma, ln_f = float(scatter[0]), ln_f - float(centre[0])
+    variance = error[inside] ** 2
+    scatter, centre, _ = paule_mandel(value[inside], variance, np.zeros(number, np.int64), 1)
+    sigma, ln_f, value = float(scatter[0]), ln_f - float(centre[0]), value - float(centre[0])
     # Var(chi2) = 2 dof at the solution; its slope there turns it into an error of sigma^2
     weight = 1.0 / (variance + sigma**2)
-    slope_of = float(np.sum((weight * ln_f[inside]) ** 2))
+    slope_of = float(np.sum((weight * value[inside]) ** 2))
     deviation = np.sqrt(2.0 * (number - 1)) / slope_of if slope_of > 0 else 0.0
     sigma_err = float(np.sqrt(sigma**2 + deviation)) - sigma
-    drawn = drawn_to_mean(np.where(valid, ln_f, np.nan), ln_f_err**2, inside)
+    drawn, unknown = drawn_to_mean(np.where(valid, value, np.nan), error**2, inside)
     return UnitCosts(
-        ln_f=np.where(valid, ln_f, np.nan),
-        ln_f_err=np.where(valid, ln_f_err, np.nan),
+        ln_f=np.where(here_valid, ln_f, np.nan),
+        ln_f_err=np.where(here_valid, ln_f_err, np.nan),
         sigma=sigma,
         sigma_err=sigma_err,
         n_units=number,
-        drawn=drawn[0],
-        drawn_err=np.sqrt(drawn[1]),
+        drawn=drawn,
+        drawn_err=np.sqrt(unknown),
         first=first,
         first_err=first_err,
     )
+
+
+def _offset(ln_f: Floats, valid: Mask, earlier: Floats) -> float:
+    # The mean unit of each window is another one: both are brought to the same zero.
+    both = valid & np.isfinite(earlier)
+    return float(np.median(ln_f[both] - earlier[both])) if both.any() else 0.0
+
+
+def _pooled(ln_f: Floats, error: Floats, earlier: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    # Weighted mean of the window and the earlier ones; a unit that changed has this window alone.
+    with np.errstate(invalid="ignore"):
+        same = np.abs(ln_f - earlier) <= CHANGED * np.sqrt(variance + error**2)
+    before = np.where(same, 1.0 / variance, 0.0)
+    with np.errstate(divide="ignore"):
+        total = error**-2.0 + before
+        mean = (ln_f * error**-2.0 + before * np.nan_to_num(earlier)) / total
+        return np.where(total > 0, mean, ln_f), 1.0 / np.sqrt(total)
 
 
 def _without_own_part(

@@ -102,3 +102,26 @@ def test_a_unit_whose_time_does_not_follow_events_is_seen() -> None:
     assert np.isnan(found.ln_f[0])
     assert found.first[0] > 4.0 * found.first_err[0]
     assert np.abs(found.first[1:] / found.first_err[1:]).max() < 4.0
+
+
+def test_earlier_windows_count_by_their_errors() -> None:
+    """Estimates of other jobs halve the error where they agree; a unit that changed has these jobs alone."""
+    rng = np.random.default_rng(6)
+    ln_f = rng.normal(0, 0.3, UNITS)
+    sums, mean = grid(rng, ln_f)
+    rho = mean[sums.task]
+    alone = unit_costs(slopes(sums, rho), rho, sums.unit, UNITS)
+    error = np.full(UNITS, 0.05)
+    # Their zero is another one, for other units set it.
+    before = ln_f + rng.normal(0, error) + 0.2
+    before[0] -= 3.0
+    before[1] = np.nan
+    both = unit_costs(slopes(sums, rho), rho, sums.unit, UNITS, earlier=(before, error**2))
+    move = both.ln_f - alone.ln_f
+    np.testing.assert_allclose(move, move[0], atol=1e-12)
+    np.testing.assert_allclose(both.ln_f_err, alone.ln_f_err)
+    distance = both.drawn - ln_f - np.median(both.drawn - ln_f)
+    assert distance[2:].std() < 0.055 < (alone.drawn - ln_f)[2:].std()
+    assert (both.drawn_err[2:] < 0.8 * alone.drawn_err[2:]).all()
+    np.testing.assert_allclose(both.drawn_err[:2], alone.drawn_err[:2], rtol=0.05)
+    assert both.sigma == pytest.approx(0.3, abs=0.08)
