@@ -13,9 +13,9 @@ from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, JUDGED
 from esjobs.flags.decomposition.machines import LEAST_KNOWN, Machines, read_machines
-from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
+from esjobs.flags.decomposition.parts import SURE, Facts, in_one_sentence, largest, shares, take_apart
 from esjobs.flags.decomposition.shares import rest_rows, share_rows, shares_of
-from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, read_states
+from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, inferred, read_states
 from esjobs.publish.finding import run_of_everything
 from esjobs.publish.publication import Outcome, read_table, rows_table
 from esjobs.publish.publisher import Publisher
@@ -186,11 +186,16 @@ class _FactReader:
             for (benchmark, model), score in self._scores.items()
             if benchmark == basic["benchmark"].lower()
         }
-        here = other = None
+        here = other = likely = None
         if self._states is not None:
             here = against_others(name, machines, self._states, scores)
             if flag["origin"] != "default":
                 other = in_declaration(name, flag["corepower"], machines, self._states, scores)
+                total = math.log1p(deviation)
+                if here is None and other is None and abs(total) > SURE * error:
+                    states = self._states
+                    untold = {model: part for model, part in mix.items() if states.here(name, model) is None}
+                    likely = inferred(flag["corepower"], total, error, untold, scores)
         return Facts(
             **basic,
             own=own,
@@ -199,6 +204,7 @@ class _FactReader:
             share=mix[models[0][0]] if models else 0.0,
             here=here,
             declared_other=other,
+            inferred=likely,
             then=self._then(name, machines),
         )
 

@@ -46,6 +46,7 @@ class Facts:
     share: float = 0.0  # Of the CPU time at the first of ``models``
     here: SmtEffect | None = None  # Its state of SMT against that of others
     declared_other: SmtEffect | None = None  # Its declared value as that of the other state of SMT
+    inferred: SmtEffect | None = None  # Both, of a state that no record tells
     then: tuple[float, float] | None = None
     declared_on: date | None = None
     why_unknown: str = ""  # Why mix and queue cannot be told apart
@@ -91,6 +92,14 @@ def take_apart(facts: Facts) -> list[Part]:
         own_error = math.hypot(own_error, effect.error)
         if effect.effect:
             parts.add("smt", effect.effect, effect.error, _smt_here(effect))
+    if facts.inferred is not None:
+        effect, said = facts.inferred, _smt_inferred(facts, facts.inferred)
+        parts.add("smt", effect.effect, effect.error, said)
+        # Where others with its CPU models are in the same state, it is the declared value that differs.
+        if abs(own - effect.effect) - abs(own) <= abs(mix - effect.effect) - abs(mix):
+            own, own_error = own - effect.effect, math.hypot(own_error, effect.error)
+        else:
+            mix, mix_error = mix - effect.effect, math.hypot(mix_error, effect.error)
     parts.add("rest", own, own_error, _rest(own, own_error))
     if facts.declared_other is not None and _lessens(facts.declared_other.effect, mix):
         effect = facts.declared_other
@@ -211,6 +220,15 @@ def _smt_declared(facts: Facts, effect: SmtEffect) -> str:
     return (
         f"reference tables give the declared {declared(facts.corepower)} with SMT {declares}, but its jobs "
         f"run with SMT {runs}"
+    )
+
+
+def _smt_inferred(facts: Facts, effect: SmtEffect) -> str:
+    runs, declares = ("on", "off") if effect.on > 0.5 else ("off", "on")
+    return (
+        f"reference tables give the declared {declared(facts.corepower)} with SMT {declares}, and its jobs "
+        f"are as fast as with SMT {runs} ({percent(effect.probability or 0.0)} sure; no record tells the "
+        "state)"
     )
 
 

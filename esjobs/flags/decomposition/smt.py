@@ -2,7 +2,8 @@
 
 With two threads per core a job slot is a thread: slower than a core alone, by the ratio in the tables for
 each CPU model. A queue in another state than others with the same models is faster or slower by that; a queue
-that declares the tables' value for the other state deviates by that.
+that declares the tables' value for the other state deviates by that. Where no record tells the state,
+declared value and speed may: a queue that declares the value without SMT and is as fast as one with it.
 """
 
 import math
@@ -23,6 +24,10 @@ LEAST_RECORDED = 0.2  # Share of the CPU time of a queue on a model that must te
 # Share of the CPU time of a queue that must be on models whose state and scores are known
 LEAST_COVERED = 0.5
 NEAR = 0.08  # How near, in ln, a declared value must be to what the tables give for the other state
+LIKELY = 0.8  # Probability from which a state that no record tells counts
+# Prior of an inferred state: half of the deviations have another cause. Then they scatter by 0.4 in ln, and
+# the declared value is one of the tables' or, half as often, any within 0.5.
+_OTHER_CAUSE, _ANY_DEVIATION, _ANY_VALUE = 0.5, 0.4, 0.5
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class SmtEffect:
     effect: float
     error: float
     on: float  # Share of the CPU time of the queue with SMT on
+    probability: float | None = None  # Of a state that no record tells; None: recorded
 
 
 def read_states(store: JobStore, window: Window) -> SmtStates:
@@ -128,3 +134,48 @@ def in_declaration(
     if abs(math.log(corepower / other)) > min(NEAR, abs(math.log(corepower / own))):
         return None
     return SmtEffect(math.log(own / other), spread / covered / math.sqrt(3.0), on / covered)
+
+
+def inferred(
+    corepower: float,
+    deviation: float,
+    error: float,
+    mix: Mapping[str, float],
+    scores: Mapping[str, ReferenceScore],
+) -> SmtEffect | None:
+    """Return the effect of a state of SMT that no record tells, if declared value and speed show it.
+
+    Bayes' theorem with three causes of a deviation (``deviation``, ``error`` in ln): SMT on and the value of
+    SMT off declared, the reverse, anything else. ``mix``: shares of CPU time by model whose state is not
+    recorded. None below a probability of 0.8, or if the tables cover less than half of all CPU time.
+    """
+    both = {
+        model: scores[model].by_smt for model in mix if model in scores and scores[model].smt_gain is not None
+    }
+    covered = sum(mix[model] for model in both)
+    if covered < LEAST_COVERED:
+        return None
+    values, widths = {}, []
+    for state in (True, False):
+        low, high = (
+            sum(mix[model] * by_smt[state][end] for model, by_smt in both.items()) / covered for end in (0, 1)
+        )
+        values[state] = (low + high) / 2
+        widths.append((high - low) / (high + low))
+    spread = math.hypot(*widths) / math.sqrt(3.0)
+    near = math.hypot(NEAR, spread)
+    declares = {state: _normal(math.log(corepower / value), near) for state, value in values.items()}
+    effects = {state: math.log(values[state] / values[not state]) for state in values}
+    runs = {state: _normal(deviation - effect, math.hypot(error, near)) for state, effect in effects.items()}
+    middle = math.sqrt(values[True] * values[False])
+    any_value = (sum(declares.values()) + _normal(math.log(corepower / middle), _ANY_VALUE)) / 3
+    weights = {state: (1 - _OTHER_CAUSE) / 2 * declares[not state] * runs[state] for state in values}
+    total = sum(weights.values()) + _OTHER_CAUSE * any_value * _normal(deviation, _ANY_DEVIATION)
+    state = max(weights, key=weights.__getitem__)
+    if not total or weights[state] < LIKELY * total:
+        return None
+    return SmtEffect(effects[state], spread, float(state), weights[state] / total)
+
+
+def _normal(distance: float, width: float) -> float:
+    return math.exp(-0.5 * (distance / width) ** 2) / (width * math.sqrt(2 * math.pi))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.flags.decomposition.parts import Facts, in_one_sentence, largest, shares, take_apart
-from esjobs.flags.decomposition.smt import SmtEffect
+from esjobs.flags.decomposition.smt import SmtEffect, inferred
+from esjobs.records.references.values import ReferenceScore
 from esjobs.schema.decomposition import PARTS
 
 PLAIN = Facts(
@@ -35,6 +36,7 @@ SMT = st.none() | st.builds(SmtEffect, EFFECT, st.floats(0, 0.2), st.floats(0, 1
     st.none() | st.tuples(EFFECT, st.floats(0, 0.3)),
     SMT,
     SMT,
+    SMT,
     st.none() | st.tuples(EFFECT, st.floats(0, 0.3)),
     st.sampled_from(["own", "default", "inherited", "changed"]),
     st.lists(st.tuples(st.sampled_from(["A", "B"]), EFFECT), max_size=3),
@@ -44,6 +46,7 @@ def test_parts_add_up_exactly_whatever_is_known(
     own: tuple[float, float] | None,
     here: SmtEffect | None,
     other: SmtEffect | None,
+    guessed: SmtEffect | None,
     then: tuple[float, float] | None,
     origin: str,
     models: list[tuple[str, float]],
@@ -54,6 +57,7 @@ def test_parts_add_up_exactly_whatever_is_known(
         own=own,
         here=here,
         declared_other=other,
+        inferred=guessed,
         then=then,
         origin=origin,
         models=models,
@@ -113,6 +117,37 @@ def test_smt_of_the_queue_and_smt_of_its_declaration() -> None:
     declared = take_apart(replace(PLAIN, declared_other=on))
     assert largest(declared).part == "smt"
     assert "with SMT off, but its jobs run with SMT on" in largest(declared).sentence
+
+
+def test_an_inferred_state_counts_where_it_leaves_least() -> None:
+    """Alone in its state, the queue differs; with all others in it, its declared value does."""
+    on = SmtEffect(-0.3, 0.02, 1.0, 0.93)
+    for own in ((-0.33, 0.01), (0.0, 0.01)):
+        parts = take_apart(replace(PLAIN, own=own, inferred=on))
+        effects = {part.part: part.effect for part in parts}
+        assert largest(parts).part == "smt"
+        assert "93 % sure" in largest(parts).sentence
+        assert effects["rest"] == pytest.approx(own[0] - (-0.3 if own[0] else 0.0))
+        assert sum(effects.values()) == pytest.approx(math.log(0.7))
+
+
+def test_declared_value_and_speed_infer_a_state_that_no_record_tells() -> None:
+    scores = {"X": ReferenceScore("X", "hs06", {True: (10.0, 10.4), False: (16.0, 16.6)})}
+    gain = math.log(16.3 / 10.2)
+    on = inferred(16.3, -gain, 0.03, {"X": 0.8, "Y": 0.2}, scores)
+    assert on is not None
+    assert on.on == 1.0
+    assert on.probability is not None
+    assert on.probability > 0.85
+    assert on.effect == pytest.approx(-gain)
+    off = inferred(10.2, gain - 0.05, 0.03, {"X": 1.0}, scores)
+    assert off is not None
+    assert off.on == 0.0
+    for corepower, deviation in ((16.3, -0.2), (10.2, -gain), (13.0, -gain), (16.3, gain), (16.3, 0.0)):
+        assert inferred(corepower, deviation, 0.03, {"X": 1.0}, scores) is None
+    assert inferred(16.3, -gain, 0.03, {"X": 0.4, "Y": 0.6}, scores) is None
+    unknown = {"X": ReferenceScore("X", "hs06", {None: (10.0, 16.0)})}
+    assert inferred(16.3, -gain, 0.03, {"X": 1.0}, unknown) is None
 
 
 def test_hardware_that_changed_since_counts_only_where_it_helps_and_is_sure() -> None:

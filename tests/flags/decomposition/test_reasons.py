@@ -14,7 +14,16 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.window import Window
 from esjobs.records.demo.grid import LAST_DAY
 from tests.conftest import memory_session
-from tests.flags.drift.grids import FIRST, GRID, faster, fill, newer_pilots, on_one_model, without_smt
+from tests.flags.drift.grids import (
+    FIRST,
+    GRID,
+    faster,
+    fill,
+    newer_pilots,
+    older_pilots,
+    on_one_model,
+    without_smt,
+)
 from tests.messages import raised
 
 TRUTH = GRID.truth()
@@ -61,6 +70,24 @@ def declarations() -> list[dict[str, object]]:
     ]
 
 
+def import_tables(session: Session, folder: Path, gain: float) -> None:
+    """Declared values, and scores of CPU models with SMT, ``gain`` times as high without it."""
+    table = folder / "corepower.csv"
+    rows = declarations()
+    with table.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    session.declared.import_values(table)
+    scores = folder / "hs06.txt"
+    lines = []
+    for cpu in TRUTH.cpu_models:
+        if " HT" in cpu.raw[1]:
+            lines += [f"{cpu.name},{32 * cpu.speed},32,on", f"{cpu.name},{16 * gain * cpu.speed},16,off"]
+    scores.write_text("\n".join(lines))
+    session.declared.import_references(scores, form="atlas-hs06")
+
+
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Session:
     folder = tmp_path_factory.mktemp("planted")
@@ -74,20 +101,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Session:
             8: on_one_model(REPLACED.name, SLOWEST.name),
         },
     )
-    table = folder / "corepower.csv"
-    rows = declarations()
-    with table.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    session.declared.import_values(table)
-    scores = folder / "hs06.txt"
-    lines = []
-    for cpu in TRUTH.cpu_models:
-        if " HT" in cpu.raw[1]:
-            lines += [f"{cpu.name},{32 * cpu.speed},32,on", f"{cpu.name},{16 * GAIN * cpu.speed},16,off"]
-    scores.write_text("\n".join(lines))
-    session.declared.import_references(scores, form="atlas-hs06")
+    import_tables(session, folder, GAIN)
     session.speed.aggregate((str(FIRST), str(LAST_DAY)))
     session.run(RECENT)
     session.flags.decompose()
@@ -192,6 +206,24 @@ def test_without_cpu_models_the_whole_deviation_is_the_rest(
     named = [row for row in rows if row["effect"]]
     assert {row["part"] for row in named} <= {"rest", "declared default"}
     assert all("name no CPU models" in row["sentence"] for row in named if row["part"] == "rest")
+
+
+def test_smt_is_inferred_where_no_record_tells_it(tmp_path: Path) -> None:
+    """One queue runs without SMT and declares the value with it; another is as much slower, and honest."""
+    gain = 1.6
+    session = memory_session()
+    fill(session, {0: older_pilots(), 1: faster(THREADED.name, gain), 2: faster(CROWDED.name, 1 / gain)})
+    import_tables(session, tmp_path, gain)
+    session.speed.aggregate((str(FIRST), str(LAST_DAY)))
+    session.run(RECENT)
+    session.flags.decompose()
+    threaded, crowded = (parts(session, queue.name) for queue in (THREADED, CROWDED))
+    assert threaded["smt"]["largest"], threaded["rest"]["reason"]
+    assert threaded["smt"]["effect"] == pytest.approx(math.log(gain), abs=0.02)
+    assert "no record tells the state" in threaded["smt"]["reason"]
+    assert abs(threaded["rest"]["effect"]) < 0.1
+    assert crowded["rest"]["largest"]
+    assert not crowded["smt"]["effect"]
 
 
 def test_without_a_run_there_is_nothing_to_take_apart(session: Session) -> None:

@@ -105,6 +105,17 @@ def _with(batch: pa.RecordBatch, **columns: pa.Array) -> pa.RecordBatch:
     return batch
 
 
+def older_pilots(grid: Grid = GRID) -> Happening:
+    """No job reports its CPU in the form that tells the state of SMT."""
+    older = {cpu.raw[1]: cpu.raw[0] for cpu in grid.truth().cpu_models}
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raw = [older.get(text, text) for text in batch.column("cpu_raw").to_pylist()]
+        return _with(batch, cpu_raw=pa.array(raw, pa.string()))
+
+    return apply
+
+
 def newer_pilots(grid: Grid = GRID) -> Happening:
     """All jobs report their CPU in the form that tells the state of SMT."""
     newer = {cpu.raw[0]: cpu.raw[1] for cpu in grid.truth().cpu_models}
