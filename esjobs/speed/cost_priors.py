@@ -33,18 +33,16 @@ class CostPrior:
 
 @dataclass(frozen=True)
 class LevelPriors:
-    """What earlier windows tell of the names of one level; ``runs``: where from, oldest first."""
+    """Start-up times of the names of one level in earlier windows; ``runs``: theirs, oldest first."""
 
     names: Mapping[str, CostPrior]
     runs: tuple[str, ...]
 
     def of(self, names: Texts) -> tuple[Floats, Floats]:
         """Return ln f and its variance in the order of ``names``; NaN for names without."""
-        known = [self.names.get(str(name)) for name in names]
-        columns = np.array(
-            [(np.nan, np.nan) if item is None else (item.ln_f, item.variance) for item in known]
-        )
-        return columns.reshape(-1, 2)[:, 0], columns.reshape(-1, 2)[:, 1]
+        missing = CostPrior(np.nan, np.nan)
+        found = [self.names.get(str(name), missing) for name in names]
+        return np.array([item.ln_f for item in found]), np.array([item.variance for item in found])
 
 
 def cost_priors(store: JobStore, question: SpeedQuestion) -> dict[str, LevelPriors]:
@@ -82,22 +80,24 @@ def cost_priors(store: JobStore, question: SpeedQuestion) -> dict[str, LevelPrio
 
 def _disjoint(runs: Sequence[StoredRun], question: SpeedQuestion) -> list[StoredRun]:
     """Return the runs that count, oldest first."""
-    alike = [
+    comparable = [
         run
         for run in runs
         if "fit" in run.steps
         and as_long(run.window, question.window)
-        and (asked := SpeedQuestion.of_run(run)).fit == question.fit
-        and (asked.restriction, asked.rules, asked.versions)
-        == (question.restriction, question.rules, question.versions)
+        and _method(SpeedQuestion.of_run(run)) == _method(question)
     ]
     chosen: list[StoredRun] = []
     start = question.window.start
-    for run in sorted(alike, key=lambda run: run.window.end, reverse=True):
+    for run in sorted(comparable, key=lambda run: run.window.end, reverse=True):
         if run.window.end <= start and len(chosen) < MOST_WINDOWS:
             chosen.append(run)
             start = run.window.start
     return chosen[::-1]
+
+
+def _method(question: SpeedQuestion) -> tuple[object, ...]:
+    return question.fit, question.rules, question.restriction, question.versions
 
 
 def _age(pooled: Mapping[str, dict[str, CostPrior]], days: int) -> None:

@@ -187,11 +187,10 @@ def _pooled(ln_f: Floats, error: Floats, earlier: Floats, variance: Floats) -> t
     # Weighted mean of the window and the earlier ones; a unit that changed has this window alone.
     with np.errstate(invalid="ignore"):
         same = np.abs(ln_f - earlier) <= CHANGED * np.sqrt(variance + error**2)
-    before = np.where(same, 1.0 / variance, 0.0)
-    with np.errstate(divide="ignore"):
-        total = error**-2.0 + before
-        mean = (ln_f * error**-2.0 + before * np.nan_to_num(earlier)) / total
-        return np.where(total > 0, mean, ln_f), 1.0 / np.sqrt(total)
+    before, now = np.where(same, 1.0 / variance, 0.0), error**-2.0
+    weighted, total = ln_f * now + before * np.nan_to_num(earlier), now + before
+    mean = np.divide(weighted, total, out=ln_f.copy(), where=total > 0)
+    return mean, np.divide(1.0, np.sqrt(total), out=np.full(total.size, np.inf), where=total > 0)
 
 
 def _without_own_part(

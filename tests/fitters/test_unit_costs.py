@@ -125,3 +125,15 @@ def test_earlier_windows_count_by_their_errors() -> None:
     assert (both.drawn_err[2:] < 0.8 * alone.drawn_err[2:]).all()
     np.testing.assert_allclose(both.drawn_err[:2], alone.drawn_err[:2], rtol=0.05)
     assert both.sigma == pytest.approx(0.3, abs=0.08)
+
+
+def test_a_unit_that_neither_window_tells_has_no_estimate() -> None:
+    rng = np.random.default_rng(7)
+    sums, mean = grid(rng, rng.normal(0, 0.3, UNITS))
+    rho = np.where(sums.unit == 0, 0.0, mean[sums.task])
+    before, variance = np.zeros(UNITS), np.full(UNITS, 0.01)
+    before[0] = variance[0] = np.nan
+    found = unit_costs(slopes(sums, rho), rho, sums.unit, UNITS, earlier=(before, variance))
+    assert np.isnan(found.ln_f[0])
+    assert found.drawn[0] == 0.0
+    assert found.drawn_err[0] > found.drawn_err[1:].max()
