@@ -62,7 +62,7 @@ DRIFTS = Table(
         column(
             "cause",
             "keyword",
-            "CPU mix changed; for a site or CPU model: changed at QUEUE; or unexplained",
+            "CPU mix changed; release NAME; for a site or CPU model: changed at QUEUE; or unexplained",
         ),
         column("sentence", "text", "the change in one sentence"),
         column("mix_change", "number", "change predicted from the CPU mix; null: CPU models unknown"),

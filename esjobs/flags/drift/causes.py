@@ -43,6 +43,19 @@ class MixChange:
 
 
 @dataclass(frozen=True)
+class ReleaseChange:
+    """Change of ln k predicted from the tasks of a release on a CPU model, and its error; ``share``: of the
+    release in the CPU time of the model after the change.
+    """
+
+    release: str
+    model: str
+    change: float
+    error: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Edit:
     """An edited declaration: old and new value (None: nothing declared), and its first day."""
 
@@ -133,7 +146,12 @@ def explains(mix: MixChange | None, size: float) -> bool:
     >>> explains(MixChange(0.10, 0.01, "X", 0.1, 0.6), 0.14), explains(None, 0.14)
     (True, False)
     """
-    return mix is not None and mix.change / size >= EXPLAINS and abs(mix.change) > 2.0 * mix.error
+    return mix is not None and explains_half(mix.change, mix.error, size)
+
+
+def explains_half(change: float, error: float, size: float) -> bool:
+    """True if a predicted change is at least half of an observed one, same sign, by two of its errors."""
+    return change / size >= EXPLAINS and abs(change) > 2.0 * error
 
 
 def mixes_beside(
@@ -222,10 +240,14 @@ def edit_beside(edits: Iterable[Edit], change: Change) -> Edit | None:
 
 
 def described(
-    change: Change, mix: MixChange | None, edit: Edit | None, queue: tuple[str, float] | None = None
+    change: Change,
+    mix: MixChange | None,
+    edit: Edit | None,
+    queue: tuple[str, float] | None = None,
+    release: ReleaseChange | None = None,
 ) -> dict[str, Any]:
     """Return cause and sentence of a change, and the numbers behind them; ``queue``: see
-    :func:`queue_behind`.
+    :func:`queue_behind`; ``release``: one that explains the change.
 
     An edited declaration is never the cause: it cannot change the speed of a machine.
     """
@@ -245,6 +267,13 @@ def described(
             f"{cause} ({mix.model}: {percent(mix.share_before)} to {percent(mix.share_after)} of the CPU "
             f"time); the new mix predicts {signed_percent(math.expm1(mix.change))} "
             f"± {percent(math.exp(mix.change) * mix.error)}"
+        )
+    if release is not None:
+        cause = f"release {release.release}"
+        error_of = math.exp(release.change) * release.error
+        said.append(
+            f"{cause} on {release.model} ({percent(release.share)} of the CPU time there); its tasks predict "
+            f"{signed_percent(math.expm1(release.change))} ± {percent(error_of)}"
         )
     if not said:
         said.append(f"unknown; {_unexplained(change, mix)}")

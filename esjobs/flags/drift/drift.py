@@ -20,6 +20,7 @@ from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.flags.drift.causes import (
+    ReleaseChange,
     declared_edits,
     described,
     edit_beside,
@@ -28,6 +29,7 @@ from esjobs.flags.drift.causes import (
     queue_behind,
 )
 from esjobs.flags.drift.daily import factors_of_day
+from esjobs.flags.drift.releases import release_behind, through_models
 from esjobs.flags.drift.series import Change, Search, find_changes
 from esjobs.flags.drift.settings import DriftSettings
 from esjobs.publish.finding import run_of_everything
@@ -100,7 +102,10 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
     last: date | None = pc.max(daily["day"]).as_py()
     queues = _queues_of_sites(daily)
-    found = [row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues)]
+    releases = _releases_of_models(store, run, searches["cpu_model"], last)
+    found = [
+        row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues, releases)
+    ]
     report = RunReport(
         "drift",
         question.run,
@@ -165,6 +170,7 @@ def _drift_rows(
     level: str,
     last: date | None,
     queues_of: Mapping[str, Collection[str]],
+    releases: Mapping[str, ReleaseChange],
 ) -> list[dict[str, Any]]:
     changes = searches[level].changes
     if not changes or last is None:
@@ -174,15 +180,29 @@ def _drift_rows(
     rows = []
     for change in changes:
         mine = sorted(queues_of.get(change.name, ())) if level == "site" else [change.name]
-        mix = mix_change(*mixes_beside(store, change, mine, last), factors) if factors else None
+        mix, release = None, releases.get(change.name) if level == "cpu_model" else None
+        if factors:
+            before, after = mixes_beside(store, change, mine, last)
+            mix = mix_change(before, after, factors)
+            release = through_models(releases, after, change)
         queue = None
         # the one queue of a site is the site
         if level != "queue" and not (level == "site" and len(mine) == 1):
             where = In("queue", tuple(mine)) if level == "site" else In("cpu_model", (change.name,))
             queue = queue_behind(store, change, searches["queue"].changes, where, last)
         edit = edit_beside(edits.get(change.name, ()), change)
-        rows.append({**_found(change), **described(change, mix, edit, queue), "speed_run": run.run})
+        rows.append({**_found(change), **described(change, mix, edit, queue, release), "speed_run": run.run})
     return rows
+
+
+def _releases_of_models(
+    store: JobStore, run: StoredRun, search: Search, last: date | None
+) -> dict[str, ReleaseChange]:
+    if last is None or not search.changes:
+        return {}
+    k = _cpu_factors(store, run)
+    found = {change.name: release_behind(store, change, k, last) for change in search.changes}
+    return {name: release for name, release in found.items() if release is not None}
 
 
 def _found(change: Change) -> dict[str, Any]:

@@ -127,6 +127,19 @@ def newer_pilots(grid: Grid = GRID) -> Happening:
     return apply
 
 
+def faster_on_model(model: str, factor: float, release: str | None = None, grid: Grid = GRID) -> Happening:
+    """The jobs on a CPU model take less time; ``release``: only those of tasks of that release."""
+    raws = pa.array([raw for cpu in grid.truth().cpu_models if cpu.name == model for raw in cpu.raw])
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        here = pc.is_in(batch.column("cpu_raw"), raws)
+        if release is not None:
+            here = pc.and_(here, pc.fill_null(pc.equal(batch.column("release"), release), False))
+        return _stretched(batch, pc.if_else(here, 1.0 / factor, 1.0))
+
+    return apply
+
+
 def without_smt(site: str, gain: float) -> Happening:
     """The jobs of a queue run on cores without SMT, ``gain`` times as fast as on a thread."""
     quicker = faster(site, gain)

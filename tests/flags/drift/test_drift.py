@@ -19,7 +19,17 @@ from esjobs.records.demo.grid import LAST_DAY
 from esjobs.records.names.cpu_models import resolve_names
 from esjobs.schema.drift import DAILY_FACTORS
 from tests.conftest import memory_session
-from tests.flags.drift.grids import DAYS, FIRST, GRID, WINDOW, contradicting, faster, fill, on_one_model
+from tests.flags.drift.grids import (
+    DAYS,
+    FIRST,
+    GRID,
+    WINDOW,
+    contradicting,
+    faster,
+    faster_on_model,
+    fill,
+    on_one_model,
+)
 from tests.messages import raised
 
 TRUTH = GRID.truth()
@@ -96,6 +106,44 @@ def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -
     (row,) = session.tables.drifts(level="cpu_model", name=resolve_names([most])[0]).rows.to_pylist()
     assert row["cause"] == f"changed at {queue}"
     assert f"Cause: {queue}, with" in row["sentence"]
+
+
+SPREAD = max(
+    TRUTH.cpu_models,
+    key=lambda cpu: sorted(queue.share * dict(queue.mixture).get(cpu.name, 0.0) for queue in TRUTH.queues)[
+        -4
+    ],
+)
+"""The CPU model with the most jobs at its fourth queue."""
+
+
+@pytest.mark.parametrize("of_release", [True, False], ids=["a release", "every task"])
+def test_a_release_that_speeds_up_a_cpu_model_is_told_from_the_model(
+    session: Session, of_release: bool
+) -> None:
+    """Tasks of the release before go on for days, and are as fast as they were."""
+    releases = [
+        {*pa.table({"release": batch.column("release")})["release"].to_pylist()}
+        for number in range(DAYS)
+        for batch in list(GRID.jobs(FIRST + timedelta(days=number)))[:1]
+    ]
+    start = next(
+        number for number in range(8, DAYS) if releases[number] - set.union(*releases[:number]) - {None}
+    )
+    (release,) = releases[start] - set.union(*releases[:start]) - {None}
+    fill(session, {start: faster_on_model(SPREAD.name, 1.4, release if of_release else None)})
+    session.run(WINDOW)
+    session.flags.drift()
+    (name,) = resolve_names([SPREAD.name])
+    (row,) = session.tables.drifts(level="cpu_model", name=name).rows.to_pylist()
+    assert row["change"] > 0.1
+    if of_release:
+        assert row["cause"] == f"release {release}", row["sentence"]
+        assert f"{release} on {name}" in row["sentence"]
+        queues = session.tables.drifts(level="queue").rows.to_pylist()
+        assert all(each["cause"] == f"release {release}" for each in queues), queues
+    else:
+        assert not row["cause"].startswith("release"), row["sentence"]
 
 
 def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
