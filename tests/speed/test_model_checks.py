@@ -14,6 +14,7 @@ from esjobs.publish.publication import rows_table
 from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.sums import Adder, WindowSums, with_sites
 from esjobs.schema.jobs import BUCKETS
+from esjobs.speed.model_checks import mean_power
 from esjobs.speed.periods import cells_of
 
 SMALL = Grid(sites=24, tasks=40, sites_per_task=12, types=1)
@@ -124,3 +125,14 @@ def test_cells_of_some_rows_are_counted_anew() -> None:
 
 def test_a_day_has_no_weeks() -> None:
     assert not Adder(Window.parse("2026-03-02/2026-03-03")).sums().periods
+
+
+@pytest.mark.parametrize(("scatter", "power"), [(0.3, 0.5), (1.0, 0.8), (1.5, 0.5), (1.5, 1.15)])
+def test_the_mean_of_a_power_of_events_is_right_and_positive(scatter: float, power: float) -> None:
+    """To second order alone it is negative where lengths scatter by a factor of four."""
+    events = np.exp(np.random.default_rng(1).normal(5.0, scatter, 400_000))
+    spread = np.array([events.var() / events.mean() ** 2])
+    expected = np.mean(events**power)
+    assert mean_power(np.array([events.mean()]), spread, power)[0] == pytest.approx(expected, rel=0.01)
+    if power == 0.5 and scatter > 1:
+        assert 1 + 0.5 * power * (power - 1) * spread[0] < 0
