@@ -2,6 +2,7 @@
 # make test        everything that continuous integration runs
 # make test-fast   the same without real search servers
 # make test-all    the same, and the matrix of versions of search servers
+# make coverage    which lines and branches the tests without search servers reach
 # make fuzz        attacks on everything that reads what others wrote, for five minutes
 # make site        the documentation as pages with search, in build/site
 # make note        the method as a paper to cite, in build/method.pdf
@@ -12,7 +13,7 @@ BIN    := $(VENV)/bin
 SPELLED := esjobs fitters dashboards scheduler docs benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 PYTEST := -n 2 --dist loadgroup --durations-file=build/durations.txt
 
-.PHONY: demo test test-fast test-all lint docs site note dist fuzz lock clean
+.PHONY: demo test test-fast test-all coverage lint docs site note dist fuzz lock clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -47,6 +48,11 @@ test-fast: lint
 
 test-all: lint
 	$(BIN)/python -m pytest $(PYTEST) --hypothesis-profile=thorough
+
+# Lines and branches that the tests of `make test-fast` reach; compiled kernels count as not reached.
+coverage: $(VENV)/installed-test
+	$(BIN)/python -m pytest $(PYTEST) -m 'not matrix and not server' --cov --cov-report= || true
+	$(BIN)/coverage report | tee build/coverage/report.txt | tail -1
 
 docs: $(VENV)/installed-test
 	$(BIN)/python -m docs.generate
