@@ -1,6 +1,7 @@
 """Cost of an incident at a site: parts that add up, jobs and users, waiting, and a paragraph about it."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -101,7 +102,7 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     within two standard deviations of the usual one. The baseline is the 14 days before that no incident or
     declared outage touched. See :func:`esjobs.today.incident_cost.cost_of`.
 
-    Cost: three grouped queries over six weeks, and six small ones. Raises :class:`NoJobsError` without jobs
+    Cost: three grouped queries over six weeks, and five small ones. Raises :class:`NoJobsError` without jobs
     in the window, :class:`NoResultError` without an incident or a baseline, :class:`UsageError` for an
     unknown site.
     """
@@ -264,11 +265,11 @@ def _reasons(store: JobStore, site: str, window: Window) -> Iterator[str]:
 def _node(store: JobStore, site: str, window: Window) -> str:
     """Return a sentence about the node that ran most jobs without success; empty if they are spread."""
     where = (written("site", "=", [site]),)
-    jobs = {row["node"]: row["jobs"] for row in _of_nodes(store, where, window)}
-    failed = {
-        row["node"]: row["jobs"]
-        for row in _of_nodes(store, (*where, written("state", "=", UNFINISHED)), window)
-    }
+    jobs, failed = Counter[str | None](), Counter[str | None]()
+    for row in query_jobs(store, ("node", "state"), ("jobs",), where=where, window=window).to_pylist():
+        jobs[row["node"]] += row["jobs"]
+        if row["state"] in UNFINISHED:
+            failed[row["node"]] += row["jobs"]
     node = max(failed.keys() - {None}, key=lambda name: failed[name], default=None)
     if node is None or failed[node] < _LEAST_FAILED:
         return ""
@@ -278,15 +279,6 @@ def _node(store: JobStore, site: str, window: Window) -> str:
     command = f"esjobs nodes --site {shlex.quote(site)} --window {window}"
     jobs_of_it = f"{percent(share)} of the failed and cancelled jobs and {percent(of_all)} of all"
     return f"{visible(node)} ran {jobs_of_it} ({command})"
-
-
-def _of_nodes(store: JobStore, where: Sequence[str], window: Window) -> list[dict[str, Any]]:
-    try:
-        found = query_jobs(store, ("node",), ("jobs",), where=where, window=window)
-    except NoJobsError:
-        return []
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows
 
 
 def _sentence(row: Mapping[str, Any], reasons: Iterator[str], node: str, baseline: Sequence[date]) -> str:

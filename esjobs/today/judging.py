@@ -21,7 +21,7 @@ from esjobs.today.streams import (
     surprise_everywhere,
 )
 from esjobs.today.sums import Sums
-from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, of_tasks, wide_parts
+from esjobs.today.wide import Everywhere, Wide, efficiency_leaves, factors, failure_leaves, named, of_tasks
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,18 @@ def judge(
     settings: TodaySettings,
     followed: Sequence[Followed] = (),
     so_far: Mapping[str, float] | None = None,
+    of_sites: Mapping[str, str] | None = None,
 ) -> Judgement:
     """Return the judgement of a day: wide incidents first, sites by what these leave.
 
-    ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
+    ``followed``: open incidents everywhere. ``so_far``: of a day that is not over, the part of its jobs that
+    is expected, by site. ``of_sites``: metrics of the open incidents of sites.
     """
     day = Day(sums, ordinal, past, followed, so_far)
     cpu, failed = efficiency(day), failures(day)
     leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
     overall = surprise_everywhere(day, cpu.sides)
-    wide = tuple(wide_parts(day, leaves, overall, settings)) if day.ready else ()
+    wide = tuple(Everywhere(day, leaves, overall, settings).parts()) if day.ready else ()
     of_cpu, of_failed = (factors(day, leaves[metric], wide, metric) for metric in (EFFICIENCY, FAILED))
     categories = {
         number: factors(day, leaves[FAILED], wide, FAILED, leaves[FAILED].codes["category"] == number)
@@ -65,10 +67,10 @@ def judge(
     }
     variances = {EFFICIENCY: day.nights_variance(cpu.cells, EFFICIENCY)}
     variances[FAILED] = day.nights_variance(failed.cells, FAILED)
-    of_sites = Sites(day, streams, leaves, wide, settings, variances).findings()
+    sites = Sites(day, streams, leaves, wide, settings, variances, of_sites or {})
     others = {metric: metric.stream(day) for metric in METRICS}
     apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
-    found = (*of_sites, *(one.finding for one in wide), *apart)
+    found = (*sites.findings(), *(one.finding for one in wide), *apart)
     streams |= {metric.name: stream for metric, stream in others.items()}
     return Judgement(day.sites, streams, found, day.week, day.partial)
 
@@ -84,8 +86,10 @@ class Sites:
         wide: Sequence[Wide],
         settings: TodaySettings,
         variances: Mapping[str, Floats],
+        followed: Mapping[str, str],
     ) -> None:
         self.day, self.streams, self.wide, self.settings = day, streams, wide, settings
+        self.followed = followed
         self.leaves = {metric: self._without_wide(metric, of) for metric, of in leaves.items()}
         self.z, self.over = {}, {}
         limits = {EFFICIENCY: settings.efficiency_surprise, FAILED: settings.failures_surprise}
@@ -135,15 +139,16 @@ class Sites:
             partial=bool(day.partial[site]),
             began=began,
             earlier=sum(self._before(each, site, began) for each in passing),
-            streams={
-                name: (float(np.nan_to_num(each.z[site])), float(each.cost[site]))
-                for name, each in streams.items()
-            },
+            followed=self._followed(site),
             efficiency=_range(streams[EFFICIENCY], site),
             failed=_range(streams[FAILED], site),
             literals=literals,
             share=share,
         )
+
+    def _followed(self, site: int) -> tuple[float, float] | None:
+        stream = self.streams.get(self.followed.get(self.day.sites[site], ""))
+        return None if stream is None else (float(np.nan_to_num(stream.z[site])), float(stream.cost[site]))
 
     def _costly(self, metric: str, site: int) -> bool:
         """True if the night alone, or the nights of a passing window together, lost enough."""

@@ -85,13 +85,11 @@ class Watch:
 
         ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
         """
-        followed = [
-            _followed(one, night)
-            for one in self._incidents.values()
-            if one.site == EVERYWHERE and not one.is_over
-        ]
+        lasting = [one for one in self._incidents.values() if not one.is_over]
+        followed = [_followed(one, night) for one in lasting if one.site == EVERYWHERE]
+        of_sites = {one.site: one.stream for one in lasting if one.site != EVERYWHERE and not one.what}
         past = self._before(night, sums.names["site"])
-        judgement = judge(sums, night.toordinal(), past, self._settings, followed, so_far)
+        judgement = judge(sums, night.toordinal(), past, self._settings, followed, so_far, of_sites)
         self._step(night, judgement, silences, is_over=so_far is None)
         rows = list(self._rows(night, judgement))
         self.remember(rows)

@@ -78,37 +78,73 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
     return Leaves(value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, new, steady, counts=True)
 
 
-def wide_parts(
-    day: Day, leaves: Mapping[str, Leaves], overall: Surprise, settings: TodaySettings
-) -> Iterator[Wide]:
-    """Yield the parts that moved at several sites, and those of incidents that are open.
+class Everywhere:
+    """Incidents that are none of a site: parts that moved at several sites, and those that are followed."""
 
-    ``overall``: the surprise of the efficiency of all jobs.
-    """
-    for metric, of in leaves.items():
-        names = [name for name in ("site", "kind", "category", "task", *day.owners) if name in of.codes]
-        found: set[Literals] = set()
-        followed = [(one, _rows(day, one, of)) for one in day.followed if one.metric == metric]
-        for each in scan(of, partitions_of(names, everything=True, owned=True)):
-            term = _of_one_task(of, each)
-            if any(_is_part(of, term, one, rows) for one, rows in followed):
-                continue
-            lost, variance = (
-                sum_by(of.codes["site"][term.rows], values[term.rows], 1)
-                for values in (of.excess, of.variance)
-            )
-            # what one site lost is not everywhere because others have a failure more
-            beyond_noise = lost > NOISE * np.sqrt(variance)
-            lost = np.where(beyond_noise, lost, 0.0)
-            n_sites = int(beyond_noise.sum())
-            outside = 1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300)
-            if n_sites >= LEAST_SITES and outside >= OUTSIDE:
-                literals = named(day, term.literals)
+    def __init__(
+        self, day: Day, leaves: Mapping[str, Leaves], overall: Surprise, settings: TodaySettings
+    ) -> None:
+        """``overall``: the surprise of the efficiency of all jobs."""
+        self.day, self.leaves, self.overall, self.settings = day, leaves, overall, settings
+
+    def parts(self) -> Iterator[Wide]:
+        """Yield the parts that moved at several sites, and those of incidents that are open."""
+        for metric, of in self.leaves.items():
+            names = ("site", "kind", "category", "task", *self.day.owners)
+            cuts = partitions_of([name for name in names if name in of.codes], everything=True, owned=True)
+            found: set[Literals] = set()
+            followed = [(one, _rows(self.day, one, of)) for one in self.day.followed if one.metric == metric]
+            for each in scan(of, cuts):
+                term = _of_one_task(of, each)
+                if not _is_wide(of, term) or any(_is_part(of, term, one, rows) for one, rows in followed):
+                    continue
+                literals = named(self.day, term.literals)
                 found.add(literals)
-                yield Wide(metric, term, _finding(day, metric, of, term, literals, overall, settings))
-        for one, rows in followed:
-            if one.literals not in found:
-                yield from _followed(day, one, rows, of, overall, settings)
+                yield self._wide(metric, term, literals)
+            for one, rows in followed:
+                expected = float(of.expected[rows].sum())
+                if one.literals in found or expected <= 0:
+                    continue
+                ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
+                codes = tuple((dimension, self.day.code(dimension, name)) for dimension, name in one.literals)
+                yield self._wide(metric, Term(codes, rows, ratio, excess, 0.0, 1.0), one.literals)
+
+    def _wide(self, metric: str, term: Term, literals: Literals) -> Wide:
+        day, settings = self.day, self.settings
+        part = self.leaves[metric].part(term.rows)
+        observed, due = float(part.value.sum()), float(part.expected.sum())
+        variance, sd = _variance(part, due)
+        base, per_failure = _base(day, metric, literals)
+        if metric == EFFICIENCY:
+            cost = base * (1 - observed / due)
+            z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
+            if not literals:
+                # all jobs together have days of the past to be compared with
+                z, sd = float(self.overall.z[-1]), float(self.overall.sd[-1])
+        else:
+            size = 1.15 * variance + FAILURES_MORE
+            z = float(count_z(*(np.array([each]) for each in (observed, due, size)))[0])
+            cost = (observed - due) * per_failure
+        level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
+        shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
+        week = float(day.week[-1])
+        finding = Finding(
+            EVERYWHERE,
+            metric,
+            surprising=z >= SURPRISE,
+            # as much as opens an incident of a site of mean size
+            costly=term.share >= LEAST_SHARE and cost >= settings.night_cost * week / max(day.n_sites, 1),
+            z=z,
+            surprise=z / SURPRISE,
+            cost=cost,
+            week=week,
+            efficiency=shown if metric == EFFICIENCY else None,
+            failed=shown if metric == FAILED else None,
+            literals=literals,
+            share=term.share,
+            n_sites=len(np.unique(part.codes["site"][part.excess > 0])),
+        )
+        return Wide(metric, term, finding)
 
 
 def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
@@ -123,6 +159,18 @@ def _rows(day: Day, one: Followed, of: Leaves) -> Bools:
     for dimension, name in one.literals:
         rows &= of.codes[dimension] == day.code(dimension, name)
     return rows
+
+
+def _is_wide(of: Leaves, term: Term) -> bool:
+    """True if several sites lost by a part, and not nearly all of it one of them."""
+    lost, variance = (
+        sum_by(of.codes["site"][term.rows], values[term.rows], 1) for values in (of.excess, of.variance)
+    )
+    # what one site lost is not everywhere because others have a failure more
+    beyond_noise = lost > NOISE * np.sqrt(variance)
+    lost = np.where(beyond_noise, lost, 0.0)
+    outside = 1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300)
+    return bool(beyond_noise.sum() >= LEAST_SITES and outside >= OUTSIDE)
 
 
 def _of_one_task(of: Leaves, term: Term) -> Term:
@@ -145,61 +193,6 @@ def _is_part(of: Leaves, term: Term, one: Followed, rows: Bools) -> bool:
         return False
     excess = np.maximum(of.excess, 0.0)
     return float(excess[term.rows & rows].sum()) >= MERGED * float(excess[term.rows].sum())
-
-
-def _followed(
-    day: Day, one: Followed, rows: Bools, of: Leaves, overall: Surprise, settings: TodaySettings
-) -> Iterator[Wide]:
-    literals = [(dimension, day.code(dimension, name)) for dimension, name in one.literals]
-    expected = float(of.expected[rows].sum())
-    if expected > 0:
-        ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
-        term = Term(tuple(literals), rows, ratio, excess, 0.0, 1.0)
-        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, overall, settings))
-
-
-def _finding(
-    day: Day,
-    metric: str,
-    of: Leaves,
-    term: Term,
-    literals: Literals,
-    overall: Surprise,
-    settings: TodaySettings,
-) -> Finding:
-    part = of.part(term.rows)
-    observed, due = float(part.value.sum()), float(part.expected.sum())
-    variance, sd = _variance(part, due)
-    base, per_failure = _base(day, metric, literals)
-    if metric == EFFICIENCY:
-        cost = base * (1 - observed / due)
-        z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
-        if not literals:
-            # all jobs together have days of the past to be compared with
-            z, sd = float(overall.z[-1]), float(overall.sd[-1])
-    else:
-        size = 1.15 * variance + FAILURES_MORE
-        z = float(count_z(*(np.array([each]) for each in (observed, due, size)))[0])
-        cost = (observed - due) * per_failure
-    level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
-    shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
-    week = float(day.week[-1])
-    return Finding(
-        EVERYWHERE,
-        metric,
-        surprising=z >= SURPRISE,
-        # as much as opens an incident of a site of mean size
-        costly=term.share >= LEAST_SHARE and cost >= settings.night_cost * week / max(day.n_sites, 1),
-        z=z,
-        surprise=z / SURPRISE,
-        cost=cost,
-        week=week,
-        efficiency=shown if metric == EFFICIENCY else None,
-        failed=shown if metric == FAILED else None,
-        literals=literals,
-        share=term.share,
-        n_sites=len(np.unique(part.codes["site"][part.excess > 0])),
-    )
 
 
 def _variance(part: Leaves, due: float) -> tuple[float, float]:
