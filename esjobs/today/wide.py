@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED, OWNERS
-from esjobs.today.causes import Leaves, Term, partitions_of, scan
+from esjobs.today.causes import Leaves, Term, foremost, partitions_of, scan, term_of
 from esjobs.today.days import Bools, Day, Followed
 from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Floats, Surprise, count_z, sum_by
 from esjobs.today.findings import Finding, Literals, Range
@@ -22,6 +22,7 @@ MERGED = 0.8  # Of the loss of a part; as much in an open incident makes it one 
 SURPRISE = 4.2
 FAILURES_MORE = 0.11  # Overdispersion of failures that no past of tasks shows: what is new comes in bursts
 LEAST_FAILURES = 0.002  # Expected of a leaf; leaves without failures of which fewer are expected are left out
+RARE = 0.05  # Variance of the failures of a leaf whose expectation hardly any past supports
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
 
@@ -43,7 +44,7 @@ def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
     due = of.expected.past[at] * weight / of.cells.leveled[of.cells.now][at]
     variance = due**2 * (of.expected.leaf[at] + LEAF_SD**2)
     new, steady = of.expected.new[at], of.expected.steady[at]
-    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, new, steady, counts=False)
+    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, new, steady)
 
 
 def failure_leaves(day: Day, of: Expectations) -> Leaves:
@@ -67,7 +68,8 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
         cell["site"] * day.shape[1] + cell["task"],
     )
     due = of.expected.past[at] * jobs * of.levels[cell["queue"]] / of.cells.leveled[of.cells.now][at]
-    mean = (due[:, None] * past_shares(day)[cell["site"], 1:]).ravel()
+    shares = past_shares(day)[cell["site"], 1:]
+    mean = (due[:, None] * shares).ravel()
     value = seen[:, 1:].ravel()
     row = np.arange(len(jobs)).repeat(n_categories)
     used = (value > 0) | (mean > LEAST_FAILURES)
@@ -75,7 +77,8 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
     codes["category"] = np.tile(np.arange(1, n_categories + 1), len(jobs))[used]
     mean = np.maximum(mean[used], LEAST_FAILURES)
     new, steady = (values[at][row][used] for values in (of.expected.new, of.expected.steady))
-    return Leaves(value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, new, steady, counts=True)
+    variance = mean * (1 + 0.05 * mean) + RARE
+    return Leaves(value[used], mean, variance, codes, new, steady, jobs[row][used], shares.ravel()[used])
 
 
 class Everywhere:
@@ -93,7 +96,7 @@ class Everywhere:
             names = ("site", "kind", "category", "task", *self.day.owners)
             cuts = partitions_of([name for name in names if name in of.codes], everything=True, owned=True)
             found: set[Literals] = set()
-            followed = [(one, _rows(self.day, one, of)) for one in self.day.followed if one.metric == metric]
+            followed = [(one, _rows(self.day, one, of)) for one in self._open(metric)]
             for each in scan(of, cuts):
                 term = _of_one_task(of, each)
                 if not _is_wide(of, term) or any(_is_part(of, term, one, rows) for one, rows in followed):
@@ -102,12 +105,13 @@ class Everywhere:
                 found.add(literals)
                 yield self._wide(metric, term, literals)
             for one, rows in followed:
-                expected = float(of.expected[rows].sum())
-                if one.literals in found or expected <= 0:
+                if one.literals in found or of.expected[rows].sum() <= 0:
                     continue
-                ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
                 codes = tuple((dimension, self.day.code(dimension, name)) for dimension, name in one.literals)
-                yield self._wide(metric, Term(codes, rows, ratio, excess, 0.0, 1.0), one.literals)
+                yield self._wide(metric, term_of(of, codes, rows), one.literals)
+
+    def _open(self, metric: str) -> Iterator[Followed]:
+        yield from (one for one in self.day.followed if one.metric == metric and not one.ended)
 
     def _wide(self, metric: str, term: Term, literals: Literals) -> Wide:
         day, settings = self.day, self.settings
@@ -177,14 +181,11 @@ def _of_one_task(of: Leaves, term: Term) -> Term:
     """Return the part of a task in place of one that is hardly more: a new error of its jobs is its own."""
     if "task" in dict(term.literals):
         return term
-    lost = np.maximum(sum_by(of.codes["task"][term.rows], of.excess[term.rows], 1), 0.0)
-    task = int(np.argmax(lost))
-    rows = of.codes["task"] == task
-    expected, excess = float(of.expected[rows].sum()), float(of.excess[rows].sum())
-    if lost[task] < ONE_TASK * lost.sum() or expected <= 0:
+    found = foremost(of.part(term.rows), "task", ONE_TASK)
+    if found is None:
         return term
-    ratio = float(of.value[rows].sum()) / expected
-    return replace(term, literals=(("task", task),), rows=rows, ratio=ratio, excess=excess)
+    literals = (("task", found[0]),)
+    return replace(term_of(of, literals, of.codes["task"] == found[0]), score=term.score, share=term.share)
 
 
 def _is_part(of: Leaves, term: Term, one: Followed, rows: Bools) -> bool:
@@ -244,18 +245,31 @@ def factors(day: Day, of: Leaves, wide: Sequence[Wide], metric: str, rows: Bools
     corrected = of.expected.copy()
     for one in wide:
         if one.metric == metric:
-            corrected = np.where(
-                one.term.rows, corrected * _elsewhere(of, one.term, corrected, n)[site], corrected
-            )
+            corrected = _elsewhere(of, one.term, corrected, n)
     chosen = np.ones(len(site), np.bool_) if rows is None else rows
     now, before = (sum_by(site[chosen], values[chosen], n) for values in (corrected, of.expected))
     return np.append(np.divide(now, before, out=np.ones(n), where=before > 0), 1.0)
 
 
+def usual_day(day: Day, of: Leaves, wide: Sequence[Wide], metric: str) -> Day:
+    """Return the day with a metric as it would be without wide incidents."""
+    expected, parts = of.expected, list[tuple[Sequence[tuple[str, int]], float]]()
+    for one in wide:
+        if one.metric == metric:
+            after = one.term.expect(of, expected)
+            sums = (float(each[one.term.rows].sum()) for each in (expected, after))
+            parts.append((one.term.literals, next(sums) / max(next(sums), 1e-9)))
+            expected = after
+    return day.without(metric, parts) if parts else day
+
+
 def _elsewhere(of: Leaves, term: Term, expected: Floats, n: int) -> Floats:
-    """Return by site the ratio of a part at all other sites."""
-    site = of.codes["site"][term.rows]
-    seen, due = (sum_by(site, values[term.rows], n) for values in (of.value, expected))
-    soft = 3.0 if of.counts else 0.05 * float(due.sum())
-    ratio: Floats = (seen.sum() - seen + soft) / (due.sum() - due + soft)
-    return ratio
+    """Return the expectation once a part is taken into account as it is at all other sites."""
+    site, exposed = of.codes["site"], of.exposed(dict(term.literals))
+    sums = (sum_by(site[term.rows], values[term.rows], n) for values in (of.value, expected, exposed))
+    seen, due, jobs = (each.sum() - each for each in sums)
+    soft = 3.0 if of.counts else 0.05 * float(expected[term.rows].sum())
+    if not term.added:
+        return np.where(term.rows, expected * ((seen + soft) / (due + soft))[site], expected)
+    added = np.maximum(seen - due, 0.0) / (jobs * (1 + soft / np.maximum(due, 1e-9)) + 1e-9)
+    return np.where(term.rows, expected + added[site] * exposed, expected)
