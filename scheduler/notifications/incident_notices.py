@@ -70,7 +70,9 @@ def incident_notice(one: Incident) -> Notice | None:
     }
     severity: Severity = "warning" if kind == "incident_opened" else "info"
     parts = command(one)
-    text = f"Details: esjobs today --night {one.night}" + (f"; cost in parts: {parts}" if parts else "")
+    text = f"Details: esjobs today --night {one.night}" + (
+        f"; cost in parts, cancelled jobs included: {parts}" if parts else ""
+    )
     # waiting, throughput and the like may have causes that are not the site's: coordinators ask first
     site = None if one.group else one.site
     return Notice(
