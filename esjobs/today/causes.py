@@ -116,7 +116,7 @@ def term_of(leaves: Leaves, literals: tuple[tuple[str, int], ...], rows: npt.NDA
     return Term(literals, rows, ratio, float(leaves.excess[rows].sum()), 0.0, 1.0, added)
 
 
-def foremost(leaves: Leaves, dimension: str, least: float) -> tuple[int, float] | None:
+def main_code(leaves: Leaves, dimension: str, least: float) -> tuple[int, float] | None:
     """Return the code that lost most, and its share of the losses; None if that is less than ``least``."""
     lost = np.maximum(sum_by(leaves.codes[dimension], leaves.excess, 1), 0.0)
     code = int(np.argmax(lost))

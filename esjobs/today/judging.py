@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, FAILED
-from esjobs.today.causes import Leaves, foremost, partitions_of, scan
+from esjobs.today.causes import Leaves, main_code, partitions_of, scan
 from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
 from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
 from esjobs.today.findings import Finding, Literals, Range
@@ -221,7 +221,7 @@ class Sites:
         literals, share = (terms[0].literals, terms[0].share) if terms else ((), None)
         if metric == FAILED and "category" not in dict(literals):
             # where most fail by one error, its name says more than the part alone
-            found = foremost(mine.part(terms[0].rows) if terms else mine, "category", ONE_ERROR)
+            found = main_code(mine.part(terms[0].rows) if terms else mine, "category", ONE_ERROR)
             if found is not None:
                 literals = (*literals, ("category", found[0]))
                 share = found[1] * (1.0 if share is None else share)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED, OWNERS
-from esjobs.today.causes import Leaves, Term, foremost, partitions_of, scan, term_of
+from esjobs.today.causes import Leaves, Term, main_code, partitions_of, scan, term_of
 from esjobs.today.days import Bools, Day, Followed
 from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Floats, Surprise, count_z, sum_by
 from esjobs.today.findings import Finding, Literals, Range
@@ -94,10 +94,12 @@ class Everywhere:
         """Yield the parts that moved at several sites, and those of incidents that are open."""
         for metric, of in self.leaves.items():
             names = ("site", "kind", "category", "task", *self.day.owners)
-            cuts = partitions_of([name for name in names if name in of.codes], everything=True, owned=True)
+            partitions = partitions_of(
+                [name for name in names if name in of.codes], everything=True, owned=True
+            )
             found: set[Literals] = set()
             followed = [(one, _rows(self.day, one, of)) for one in self._open(metric)]
-            for each in scan(of, cuts):
+            for each in scan(of, partitions):
                 term = _of_one_task(of, each)
                 if not _is_wide(of, term) or any(_is_part(of, term, one, rows) for one, rows in followed):
                     continue
@@ -181,7 +183,7 @@ def _of_one_task(of: Leaves, term: Term) -> Term:
     """Return the part of a task in place of one that is hardly more: a new error of its jobs is its own."""
     if "task" in dict(term.literals):
         return term
-    found = foremost(of.part(term.rows), "task", ONE_TASK)
+    found = main_code(of.part(term.rows), "task", ONE_TASK)
     if found is None:
         return term
     literals = (("task", found[0]),)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from esjobs.today.causes import Leaves, foremost, partitions_of, scan
+from esjobs.today.causes import Leaves, main_code, partitions_of, scan
 
 SITES, QUEUES, TASKS, CATEGORIES = 6, 12, 8, 4
 
@@ -95,6 +95,6 @@ def test_a_share_of_all_jobs_is_one_part_however_often_they_failed_before(
 def test_the_error_of_most_failures_is_found() -> None:
     of = leaves(8, counts=True)
     value = np.where(of.codes["category"] == 1, of.expected + 90.0, of.expected + 5.0)
-    found = foremost(replace(of, value=value), "category", 0.8)
+    found = main_code(replace(of, value=value), "category", 0.8)
     assert found == (1, pytest.approx(90 / 105))
-    assert foremost(replace(of, value=value), "category", 0.9) is None
+    assert main_code(replace(of, value=value), "category", 0.9) is None
