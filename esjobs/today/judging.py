@@ -98,7 +98,7 @@ def judge(
     sites = Sites(day, streams, leaves, wide, settings, variances, of_sites or {})
     others = {metric: metric.stream(day) for metric in METRICS}
     apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
-    found = (*sites.findings(), *(one.finding for one in wide), *apart)
+    found = (*sites.findings(), *(one.finding for one in wide if one.finding is not None), *apart)
     streams |= {metric.name: stream for metric, stream in others.items()}
     return Judgement(day.sites, streams, found, day.week, day.partial)
 

@@ -28,11 +28,11 @@ LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
 @dataclass(frozen=True)
 class Wide:
-    """Part of the jobs that moved everywhere."""
+    """Part of the jobs that moved everywhere; one inside of another incident has no finding of its own."""
 
     metric: str
     term: Term
-    finding: Finding
+    finding: Finding | None
 
 
 def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
@@ -97,25 +97,36 @@ class Everywhere:
             partitions = partitions_of(
                 [name for name in names if name in of.codes], everything=True, owned=True
             )
-            found: set[Literals] = set()
+            found: dict[Literals, Finding] = {}
+            terms: list[tuple[Term, Literals | None]] = []
             followed = [(one, _rows(self.day, one, of)) for one in self._open(metric)]
             for each in scan(of, partitions):
                 term = _of_one_task(of, each)
                 if not _is_wide(of, term) or any(_is_part(of, term, one, rows) for one, rows in followed):
                     continue
                 literals = named(self.day, term.literals)
-                found.add(literals)
-                yield self._wide(metric, term, literals)
+                finding = self._finding(metric, term, literals)
+                around = next((name for name in found if name and {*name} <= {*literals}), None)
+                if around is None or any(one.literals == literals for one, _ in followed):
+                    found[literals] = finding
+                    terms.append((term, literals))
+                else:
+                    # what is clear of a part of its jobs is clear of an incident
+                    found[around] = _both(found[around], finding)
+                    terms.append((term, None))
             for one, rows in followed:
-                if one.literals in found or of.expected[rows].sum() <= 0:
-                    continue
-                codes = tuple((dimension, self.day.code(dimension, name)) for dimension, name in one.literals)
-                yield self._wide(metric, term_of(of, codes, rows), one.literals)
+                if one.literals not in found and of.expected[rows].sum() > 0:
+                    codes = tuple((name, self.day.code(name, value)) for name, value in one.literals)
+                    term = term_of(of, codes, rows)
+                    found[one.literals] = self._finding(metric, term, one.literals)
+                    terms.append((term, one.literals))
+            for term, name in terms:
+                yield Wide(metric, term, None if name is None else found[name])
 
     def _open(self, metric: str) -> Iterator[Followed]:
         yield from (one for one in self.day.followed if one.metric == metric and not one.ended)
 
-    def _wide(self, metric: str, term: Term, literals: Literals) -> Wide:
+    def _finding(self, metric: str, term: Term, literals: Literals) -> Finding:
         day, settings = self.day, self.settings
         part = self.leaves[metric].part(term.rows)
         observed, due = float(part.value.sum()), float(part.expected.sum())
@@ -134,7 +145,7 @@ class Everywhere:
         level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
         shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
         week = float(day.week[-1])
-        finding = Finding(
+        return Finding(
             EVERYWHERE,
             metric,
             surprising=z >= SURPRISE,
@@ -150,7 +161,6 @@ class Everywhere:
             share=term.share,
             n_sites=len(np.unique(part.codes["site"][part.excess > 0])),
         )
-        return Wide(metric, term, finding)
 
 
 def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
@@ -165,6 +175,16 @@ def _rows(day: Day, one: Followed, of: Leaves) -> Bools:
     for dimension, name in one.literals:
         rows &= of.codes[dimension] == day.code(dimension, name)
     return rows
+
+
+def _both(one: Finding, part: Finding) -> Finding:
+    """Return a finding that is as surprising as a part of it."""
+    return replace(
+        one,
+        surprising=one.surprising or part.surprising,
+        z=max(one.z, part.z),
+        surprise=max(one.surprise, part.surprise),
+    )
 
 
 def _is_wide(of: Leaves, term: Term) -> bool:
