@@ -37,7 +37,7 @@ TARGETS = {
     "site: by the first night above 4 %": 0.95,
     "everywhere: by the first night above 4 %": 0.95,
     "site: cause": 0.88,
-    "everywhere: cause": 0.88,
+    "everywhere: cause": 0.95,
 }
 MOST_FALSE = 0.2
 AFTER = 3  # Nights after an incident on which it may still be told
@@ -187,7 +187,7 @@ def _told(
     where = f"everywhere, of a {owner}" if owner else "everywhere" if wide else "site"
     first: tuple[int, Incident] | None = None
     for night in range(int(plant.start), min(end + 1, N_DAYS)):
-        mine = [one for one in nights[night] if _is(one, plant, wide)]
+        mine = [one for one in nights[night] if _is(one, plant, wide) and not _of_other(one, plant, made)]
         # several may be open everywhere: one of them must be it
         mine.sort(key=lambda one: not _right(one, plant, made))
         if mine and (first is None or _right(mine[0], plant, made)):
@@ -228,7 +228,15 @@ def _is(one: Incident, plant: Plant, wide: bool) -> bool:
         return False
     if not wide:
         return one.site == _site(plant) and not one.what
-    return one.site == EVERYWHERE and one.metric == plant.metric
+    began = (one.since - FIRST).days >= int(plant.start) - 1
+    return one.site == EVERYWHERE and one.metric == plant.metric and began
+
+
+def _of_other(one: Incident, plant: Plant, made: Made) -> bool:
+    """True if the named part is another planted one."""
+    others = (each for each in made.plants if each != plant and _site(each) is None)
+    is_other = any(each.metric == one.metric and _right(one, each, made) for each in others)
+    return is_other and one.site == EVERYWHERE and not _right(one, plant, made)
 
 
 def _right(one: Incident, plant: Plant, made: Made) -> bool:
@@ -237,11 +245,7 @@ def _right(one: Incident, plant: Plant, made: Made) -> bool:
     named = dict(literals)
     true = {name: value for name, value in plant.where if name != "site"}
     category = named.pop("category", None)
-    if plant.category is not None and category not in (plant.category, None):
-        return False
-    if plant.category is None and category is not None:
-        return False
-    if plant.category is not None and category is None and metric == "failed" and plant.where == ():
+    if metric != plant.metric or category != plant.category:
         return False
     return _overlap(made, _site(plant), named, true) >= 0.8
 

@@ -32,6 +32,7 @@ from scheduler.files import lacking
 from scheduler.ledger import Ledger, Row
 from scheduler.metrics import Metrics
 from scheduler.nights import Nights
+from scheduler.notifications.incident_notices import notices_so_far
 from scheduler.notifications.job_issues import running_job
 from scheduler.pending_failure import PendingFailure, forget, note, noted
 from scheduler.retry_policy import REAL_TIME, RetryPolicy
@@ -216,7 +217,13 @@ def _watching(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:
 
     def watch() -> None:
         with open_session(settings=settings) as session:
-            _log.info("%s", session.flags.today.update_running_day().headline)
+            report = session.flags.today.update_running_day()
+            _log.info("%s", report.headline)
+            opened = notices_so_far(session.store, date.fromisoformat(report.run))
+            if opened:
+                # each is sent once; before the first night the page alone has them
+                with suppress(NoResultError):
+                    session.nights.notifications.send(alerts=opened)
 
     every = timedelta(hours=int(hours.removesuffix("h")))
     yield PeriodicTask("today", every, watch, system_clock, metrics)

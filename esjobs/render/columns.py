@@ -189,7 +189,7 @@ def commands_of(rows: pa.Table) -> list[str]:
     from esjobs.today.states import Incident
 
     reported = [Incident(**row) for row in rows.to_pylist() if row["state"] in REPORTED]
-    return [f"cost in parts: {each}" for each in map(command, reported) if each]
+    return [f"cost in parts, cancelled jobs included: {each}" for each in map(command, reported) if each]
 
 
 def _state(row: Mapping[str, Any]) -> str:

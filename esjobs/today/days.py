@@ -1,6 +1,7 @@
 """The judged day of a grid with the days before it, as sums by site and task."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,7 @@ from esjobs.today.expected import (
     Past,
     Prior,
     decay,
+    divided,
     expect,
     sum_by,
 )
@@ -68,18 +70,28 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Followed:
-    """Incident everywhere that is open: its part of the jobs, and nights since its first day."""
+    """Incident everywhere that is open or was of late: its part of the jobs, nights since its first day.
+
+    ``ended``: nights since its last day; 0 while it is open.
+    """
 
     literals: Literals
     metric: str
     age: int
+    ended: int = 0
+
+    def touches(self, age: Ints) -> Bools:
+        """Return the mask of days before the judged one that belong to it."""
+        days: Bools = (age >= max(self.ended, 1)) & (age <= self.age)
+        return days
 
 
 class Day:
     """The judged day. ``age``: of each row in days; ``week``: core s of the week before, by site and of all.
 
     ``partial``: sites with few jobs on the day; all of a day that is not over. ``so_far``: the part of a
-    day's jobs that is expected, by site. ``ready``: True if there is enough of a past.
+    day's jobs that is expected, by site. ``ready``: True if there is enough of a past. ``cpu``, ``failed``:
+    CPU s and failed jobs of each row; of an error that was an incident everywhere, as many as usual.
     """
 
     def __init__(
@@ -105,6 +117,26 @@ class Day:
         if so_far is not None:
             self.partial[:] = True
         self.learned = self._learned()
+        self.cpu = self.sums.cpu_s
+        self.failed = np.where(self.sums.finished, 0.0, self.sums.n_jobs) * self._usual_errors()
+
+    def without(self, metric: str, parts: Sequence[tuple[Sequence[tuple[str, int]], float]]) -> "Day":
+        """Return the day with the numbers of a metric as they were without its incidents everywhere.
+
+        ``parts``: dimensions and codes of these, and their expectation without over that with it.
+        """
+        kept = np.ones(len(self.age))
+        for literals, ratio in parts:
+            rows = self.now
+            for name, code in literals:
+                rows = rows & (self.sums.codes["outcome" if name == "category" else name] == code)
+            kept = np.where(rows, kept * ratio, kept)
+        day = copy(self)
+        day.cpu, day.failed = (
+            numbers * kept if metric == of else numbers
+            for of, numbers in ((EFFICIENCY, self.cpu), (FAILED, self.failed))
+        )
+        return day
 
     def past_of(self, metric: str) -> Past:
         """Return the earlier days of a metric by site, then everywhere."""
@@ -195,15 +227,34 @@ class Day:
         return by_age
 
     def _not_followed(self, cells: Cells, metric: str) -> Floats:
-        """Return 0 for days of cells that belong to an open incident everywhere."""
+        """Return 0 for days of cells that belong to an incident everywhere."""
         keep = np.ones(len(cells.age))
         for one in self.followed:
             names = dict(one.literals)
             if one.metric != metric or names.keys() - {"task", "kind", *OWNERS}:
                 continue
-            mine = (cells.age <= one.age) & ~cells.now
+            mine = one.touches(cells.age)
             for dimension, name in names.items():
                 theirs = self.sums.codes[dimension] == self.code(dimension, name)
                 mine &= np.isin(cells.task, self.sums.codes["task"][theirs])
             keep[mine] = 0.0
         return keep
+
+    def _usual_errors(self) -> Floats:
+        """Return the part of each row that counts: of an incident of an error, its share before that."""
+        sums, counts = self.sums, np.ones(len(self.age))
+        for one in self.followed:
+            names = dict(one.literals)
+            if one.metric != FAILED or "category" not in names:
+                continue
+            exposed = np.ones(len(counts), np.bool_)
+            for dimension in names.keys() - {"category"}:
+                exposed &= sums.codes[dimension] == self.code(dimension, names[dimension])
+            mine = exposed & (sums.codes["outcome"] == self.code("category", names["category"]))
+            failed, jobs = (
+                sum_by(self.age[rows], sums.n_jobs[rows], DAYS_BACK + 1) for rows in (mine, exposed)
+            )
+            usual = failed[one.age + 1 :].sum() / max(float(jobs[one.age + 1 :].sum()), 1.0)
+            kept = np.minimum(divided(usual * jobs, failed), 1.0)
+            counts = np.where(mine & one.touches(self.age), counts * kept[self.age], counts)
+        return counts

@@ -1,7 +1,6 @@
 """Findings of a night: what it says about a site, or about a part of the jobs everywhere."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 HOUR = 3600.0
 """Seconds; costs are computed in core s and reported in core-hours."""
@@ -27,9 +26,9 @@ class Finding:
     ``surprising``: the tail is small enough. ``costly``: the loss is large enough. ``z``: of the night,
     ``surprise``: of up to three nights, over their thresholds if above 1. ``cost``: core s of the night;
     ``week``: of the place. ``began``: nights before in which it began, ``earlier`` their cost.
-    ``streams``: surprise and cost of the night by metric, where it is about several. ``literals``: the cause;
-    ``share``: of the loss that it explains. ``shown``, ``what``: value and words of a metric beside
-    efficiency and failures.
+    ``followed``: surprise and cost of the night in the metric of the place's open incident. ``literals``:
+    the cause; ``share``: of the loss that it explains. ``shown``, ``what``: value and words of a metric
+    beside efficiency and failures.
     """
 
     site: str
@@ -43,7 +42,7 @@ class Finding:
     partial: bool = False
     began: int = 0
     earlier: float = 0.0
-    streams: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    followed: tuple[float, float] | None = None
     efficiency: Range | None = None
     failed: Range | None = None
     literals: Literals = ()
@@ -52,10 +51,10 @@ class Finding:
     shown: Range | None = None
     what: str | None = None
 
-    def night_of(self, metric: str) -> tuple[float, float]:
-        """Return surprise and cost of the night: of all that is surprising, else of one metric."""
-        both = self.z, self.cost
-        return both if self.surprising else self.streams.get(metric, both)
+    @property
+    def of_night(self) -> tuple[float, float]:
+        """Surprise and cost of the night: of all that is surprising, else of the open incident's metric."""
+        return (self.z, self.cost) if self.surprising or self.followed is None else self.followed
 
     @property
     def is_judged(self) -> bool:

@@ -1,7 +1,8 @@
 """Cost of an incident at a site: parts that add up, jobs and users, waiting, and a paragraph about it."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import core_h, count, day_range, duration, many, percent
 from esjobs.core.query import In, Moment, Query, Range, Sum
-from esjobs.core.states import FINISHED, UNFINISHED
+from esjobs.core.states import CANCELLED, FINISHED, UNFINISHED
 from esjobs.core.tables import columns
 from esjobs.core.text import visible
 from esjobs.core.window import Window
@@ -101,7 +102,7 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     within two standard deviations of the usual one. The baseline is the 14 days before that no incident or
     declared outage touched. See :func:`esjobs.today.incident_cost.cost_of`.
 
-    Cost: three grouped queries over six weeks, and six small ones. Raises :class:`NoJobsError` without jobs
+    Cost: three grouped queries over six weeks, and five small ones. Raises :class:`NoJobsError` without jobs
     in the window, :class:`NoResultError` without an incident or a baseline, :class:`UsageError` for an
     unknown site.
     """
@@ -248,27 +249,38 @@ def _numbers(cost: Cost, hours: float | None, unknown: list[bool]) -> dict[str, 
     return row | {"not_compared_core_h": 0.0 if abs(rest) <= 1e-9 * abs(hours) else rest}
 
 
-def _reasons(store: JobStore, site: str, window: Window) -> Iterator[str]:
-    """Yield the categories of failed and cancelled jobs with their shares of the hours, largest first."""
+def _reasons(store: JobStore, site: str, window: Window) -> str:
+    """Return the categories of failed and cancelled jobs with their shares of the hours, largest first.
+
+    And the share of cancelled ones, by which the cost differs from that of the watch.
+    """
     where = (written("site", "=", [site]), written("state", "=", UNFINISHED))
+    keys = ("error_category", "state")
     try:
-        rows = query_jobs(store, ("error_category",), ("core_h",), where=where, window=window).to_pylist()
+        rows = query_jobs(store, keys, ("core_h",), where=where, window=window).to_pylist()
     except NoJobsError:
-        return
-    rows.sort(key=lambda row: -(row["core_h"] or 0.0))
-    total = sum(row["core_h"] or 0.0 for row in rows)
-    for row in rows[:_REASONS] if total else ():
-        yield f"{row['error_category'] or 'no code'} {percent((row['core_h'] or 0.0) / total)}"
+        return ""
+    hours, cancelled = defaultdict[str, float](float), 0.0
+    for row in rows:
+        hours[row["error_category"] or "no code"] += row["core_h"] or 0.0
+        cancelled += (row["core_h"] or 0.0) * (row["state"] in CANCELLED)
+    total = sum(hours.values())
+    if not total:
+        return ""
+    largest = sorted(hours.items(), key=lambda pair: -pair[1])[:_REASONS]
+    listed = ", ".join(f"{name} {percent(some / total)}" for name, some in largest)
+    left_out = f"; {percent(cancelled / total)} cancelled: esjobs today leaves these out" if cancelled else ""
+    return f"Hours of failed and cancelled jobs: {listed}{left_out}"
 
 
 def _node(store: JobStore, site: str, window: Window) -> str:
     """Return a sentence about the node that ran most jobs without success; empty if they are spread."""
     where = (written("site", "=", [site]),)
-    jobs = {row["node"]: row["jobs"] for row in _of_nodes(store, where, window)}
-    failed = {
-        row["node"]: row["jobs"]
-        for row in _of_nodes(store, (*where, written("state", "=", UNFINISHED)), window)
-    }
+    jobs, failed = Counter[str | None](), Counter[str | None]()
+    for row in query_jobs(store, ("node", "state"), ("jobs",), where=where, window=window).to_pylist():
+        jobs[row["node"]] += row["jobs"]
+        if row["state"] in UNFINISHED:
+            failed[row["node"]] += row["jobs"]
     node = max(failed.keys() - {None}, key=lambda name: failed[name], default=None)
     if node is None or failed[node] < _LEAST_FAILED:
         return ""
@@ -280,26 +292,17 @@ def _node(store: JobStore, site: str, window: Window) -> str:
     return f"{visible(node)} ran {jobs_of_it} ({command})"
 
 
-def _of_nodes(store: JobStore, where: Sequence[str], window: Window) -> list[dict[str, Any]]:
-    try:
-        found = query_jobs(store, ("node",), ("jobs",), where=where, window=window)
-    except NoJobsError:
-        return []
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows
-
-
-def _sentence(row: Mapping[str, Any], reasons: Iterator[str], node: str, baseline: Sequence[date]) -> str:
+def _sentence(row: Mapping[str, Any], reasons: str, node: str, baseline: Sequence[date]) -> str:
     window = Window(row["since"], row["until"])
     when = day_range(window.start, window.end) if window.whole_days else str(window)
     users = "" if row["n_users"] is None else f" of {many(row['n_users'], 'user')}"
-    share, listed = row["available_share"], ", ".join(reasons)
+    share = row["available_share"]
     said = [
         f"{visible(row['name'])}, {when}: {_estimate(row, 'lost')} lost",
         f"Finished jobs took {_estimate(row, 'excess')} beyond what their work usually takes, failed "
         f"and cancelled ones {_estimate(row, 'failed_excess')} beyond the usual",
         f"{many(row['n_jobs'], 'job')}{users} ended",
-        f"Hours of failed and cancelled jobs: {listed}" if listed else "",
+        reasons,
         node,
         _waited(row),
         f"Efficiency was as usual again on {row['back_on']}" if row["back_on"] else "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, FAILED
-from esjobs.today.causes import Leaves, partitions_of, scan
+from esjobs.today.causes import Leaves, main_code, partitions_of, scan
 from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
 from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
 from esjobs.today.findings import Finding, Literals, Range
@@ -21,7 +21,20 @@ from esjobs.today.streams import (
     surprise_everywhere,
 )
 from esjobs.today.sums import Sums
-from esjobs.today.wide import Wide, efficiency_leaves, factors, failure_leaves, named, of_tasks, wide_parts
+from esjobs.today.wide import (
+    RARE,
+    Everywhere,
+    Wide,
+    efficiency_leaves,
+    factors,
+    failure_leaves,
+    named,
+    of_tasks,
+    usual_day,
+)
+
+LEAST_SCORE = 2.0  # Of the cause at a site that is known to have one
+ONE_ERROR = 0.8  # Of the failures of a part; an error with as many is named
 
 
 @dataclass(frozen=True)
@@ -42,33 +55,50 @@ def judge(
     settings: TodaySettings,
     followed: Sequence[Followed] = (),
     so_far: Mapping[str, float] | None = None,
+    of_sites: Mapping[str, str] | None = None,
 ) -> Judgement:
     """Return the judgement of a day: wide incidents first, sites by what these leave.
 
-    ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
+    ``followed``: open incidents everywhere. ``so_far``: of a day that is not over, the part of its jobs that
+    is expected, by site. ``of_sites``: metrics of the open incidents of sites.
     """
     day = Day(sums, ordinal, past, followed, so_far)
-    cpu, failed = efficiency(day), failures(day)
-    leaves = {EFFICIENCY: efficiency_leaves(day, cpu), FAILED: failure_leaves(day, failed)}
-    overall = surprise_everywhere(day, cpu.sides)
-    wide = tuple(wide_parts(day, leaves, overall, settings)) if day.ready else ()
-    of_cpu, of_failed = (factors(day, leaves[metric], wide, metric) for metric in (EFFICIENCY, FAILED))
+    made = {EFFICIENCY: efficiency, FAILED: failures}
+    first = {metric: make(day) for metric, make in made.items()}
+    leaves = {
+        EFFICIENCY: efficiency_leaves(day, first[EFFICIENCY]),
+        FAILED: failure_leaves(day, first[FAILED]),
+    }
+    overall = surprise_everywhere(day, first[EFFICIENCY].sides)
+    wide = tuple(Everywhere(day, leaves, overall, settings).parts()) if day.ready else ()
+    # a task is judged by other sites without what wide incidents do there, which has a factor of its own
+    usual = {metric: usual_day(day, of, wide, metric) for metric, of in leaves.items()}
+    last = {
+        metric: first[metric] if usual[metric] is day else make(usual[metric])
+        for metric, make in made.items()
+    }
+    sides = {
+        metric: replace(
+            of.sides,
+            observed=first[metric].sides.observed,
+            expected=of.sides.expected * factors(day, leaves[metric], wide, metric),
+        )
+        for metric, of in last.items()
+    }
     categories = {
         number: factors(day, leaves[FAILED], wide, FAILED, leaves[FAILED].codes["category"] == number)
         for number in range(1, len(sums.names["outcome"]))
     }
-    cpu_sides = replace(cpu.sides, expected=cpu.sides.expected * of_cpu)
-    failed_sides = replace(failed.sides, expected=failed.sides.expected * of_failed)
+    explained = of_tasks(day, wide)
     streams = {
-        EFFICIENCY: efficiency_stream(day, cpu_sides),
-        **failure_streams(day, failed, failed_sides, categories, of_tasks(day, wide)),
+        EFFICIENCY: efficiency_stream(day, sides[EFFICIENCY]),
+        **failure_streams(day, usual[FAILED], last[FAILED], sides[FAILED], categories, explained),
     }
-    variances = {EFFICIENCY: day.nights_variance(cpu.cells, EFFICIENCY)}
-    variances[FAILED] = day.nights_variance(failed.cells, FAILED)
-    of_sites = Sites(day, streams, leaves, wide, settings, variances).findings()
+    variances = {metric: day.nights_variance(of.cells, metric) for metric, of in last.items()}
+    sites = Sites(day, streams, leaves, wide, settings, variances, of_sites or {})
     others = {metric: metric.stream(day) for metric in METRICS}
     apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
-    found = (*of_sites, *(one.finding for one in wide), *apart)
+    found = (*sites.findings(), *(one.finding for one in wide if one.finding is not None), *apart)
     streams |= {metric.name: stream for metric, stream in others.items()}
     return Judgement(day.sites, streams, found, day.week, day.partial)
 
@@ -84,8 +114,10 @@ class Sites:
         wide: Sequence[Wide],
         settings: TodaySettings,
         variances: Mapping[str, Floats],
+        followed: Mapping[str, str],
     ) -> None:
         self.day, self.streams, self.wide, self.settings = day, streams, wide, settings
+        self.followed = followed
         self.leaves = {metric: self._without_wide(metric, of) for metric, of in leaves.items()}
         self.z, self.over = {}, {}
         limits = {EFFICIENCY: settings.efficiency_surprise, FAILED: settings.failures_surprise}
@@ -106,10 +138,10 @@ class Sites:
             yield self._finding(site)
 
     def _without_wide(self, metric: str, of: Leaves) -> Leaves:
-        expected = of.expected.copy()
+        expected = of.expected
         for one in self.wide:
             if one.metric == metric:
-                expected[one.term.rows] *= one.term.ratio
+                expected = one.term.expect(of, expected)
         return replace(of, expected=expected)
 
     def _finding(self, site: int) -> Finding:
@@ -135,15 +167,16 @@ class Sites:
             partial=bool(day.partial[site]),
             began=began,
             earlier=sum(self._before(each, site, began) for each in passing),
-            streams={
-                name: (float(np.nan_to_num(each.z[site])), float(each.cost[site]))
-                for name, each in streams.items()
-            },
+            followed=self._followed(site),
             efficiency=_range(streams[EFFICIENCY], site),
             failed=_range(streams[FAILED], site),
             literals=literals,
             share=share,
         )
+
+    def _followed(self, site: int) -> tuple[float, float] | None:
+        stream = self.streams.get(self.followed.get(self.day.sites[site], ""))
+        return None if stream is None else (float(np.nan_to_num(stream.z[site])), float(stream.cost[site]))
 
     def _costly(self, metric: str, site: int) -> bool:
         """True if the night alone, or the nights of a passing window together, lost enough."""
@@ -179,10 +212,20 @@ class Sites:
     def _cause(self, metric: str, site: int) -> tuple[Literals, float | None]:
         of = self.leaves[metric]
         mine = of.part(of.codes["site"] == site)
+        if mine.counts:
+            # that something is wrong is known: rare errors need no proof of that
+            mine = replace(mine, variance=mine.variance - RARE)
         names = [name for name in ("queue", "kind", "category", "task", *self.day.owners) if name in of.codes]
         several = [name for name in names if len(np.unique(mine.codes[name])) > 1]
-        terms = scan(mine, partitions_of(several, everything=True), most=1)
-        return (named(self.day, terms[0].literals), terms[0].share) if terms else ((), None)
+        terms = scan(mine, partitions_of(several, everything=True), most=1, least=LEAST_SCORE)
+        literals, share = (terms[0].literals, terms[0].share) if terms else ((), None)
+        if metric == FAILED and "category" not in dict(literals):
+            # where most fail by one error, its name says more than the part alone
+            found = main_code(mine.part(terms[0].rows) if terms else mine, "category", ONE_ERROR)
+            if found is not None:
+                literals = (*literals, ("category", found[0]))
+                share = found[1] * (1.0 if share is None else share)
+        return named(self.day, literals), share
 
 
 def _range(stream: Stream, site: int) -> Range | None:

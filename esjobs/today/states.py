@@ -154,7 +154,7 @@ def _begun(
     site, what = Incident.key_of(found)
     identity = content_id({"site": site, "what": what, "since": since.isoformat()})
     new = Incident(identity, night, found.site, state, "opened" if found.costly else "noticed", since)
-    return _seen(new, found, night, found.cost + max(found.earlier, 0.0))
+    return _seen(new, found, night, found.cost, max(found.earlier, 0.0))
 
 
 def _continued(before: Incident, found: Finding, night: date, settings: TodaySettings) -> Incident:
@@ -162,7 +162,7 @@ def _continued(before: Incident, found: Finding, night: date, settings: TodaySet
     mean = before.total_core_h / max(before.nights, 1)
     # of a small incident the cost of a usual night may be as much
     little = max(CALM_COST * mean * HOUR, settings.night_cost * found.week)
-    z, cost = found.night_of(before.stream)
+    z, cost = found.of_night
     calm = z < CALM and cost <= little
     if not lasting:
         calm = not found.surprising
@@ -185,15 +185,18 @@ def _quiet(before: Incident, night: date, settings: TodaySettings) -> Incident:
     return replace(before, night=night, quiet_nights=quiet, state=state, change=end, until=before.seen_on)
 
 
-def _seen(incident: Incident, found: Finding, night: date, cost: float) -> Incident:
-    """Return the incident with the numbers of a night; those of one that surprises less stay as they were."""
-    total = incident.total_core_h + cost / HOUR
+def _seen(incident: Incident, found: Finding, night: date, cost: float, earlier: float = 0.0) -> Incident:
+    """Return the incident with the numbers of a night; those of one that surprises less stay as they were.
+
+    ``earlier``: cost of nights before, of a new one.
+    """
+    total = incident.total_core_h + (cost + earlier) / HOUR
     incident = replace(
         incident,
         night=night,
         seen_on=night,
         nights=incident.nights + 1,
-        cost_core_h=found.night_of(incident.stream)[1] / HOUR,
+        cost_core_h=cost / HOUR,
         total_core_h=total,
         week_share=total * HOUR / found.week if found.week > 0 else None,
         surprise=found.surprise,

@@ -74,7 +74,7 @@ def efficiency(day: Day) -> Expectations:
     """Return what is expected of the CPU time of finished jobs."""
     sums = day.sums
     rows = sums.finished & (sums.measured_core_s > 0)
-    numbers = (sums.cpu_s, sums.measured_core_s, sums.n_measured)
+    numbers = (day.cpu, sums.measured_core_s, sums.n_measured)
     prior = efficiency_prior(day.cells(rows, *numbers), day.shape[2])
     cells, levels = _leveled(day, rows, numbers, prior)
 
@@ -89,9 +89,8 @@ def efficiency(day: Day) -> Expectations:
 def failures(day: Day) -> Expectations:
     """Return what is expected of the number of failed jobs."""
     sums = day.sums
-    failed = np.where(sums.finished, 0.0, sums.n_jobs)
     prior, rows = failure_prior(day.shape[2]), np.ones(len(day.age), np.bool_)
-    cells, levels = _leveled(day, rows, (failed, sums.n_jobs, sums.n_jobs), prior)
+    cells, levels = _leveled(day, rows, (day.failed, sums.n_jobs, sums.n_jobs), prior)
     suspects = np.zeros(day.n_sites, np.bool_)
     for _ in range(2):
         expected = day.expected(cells, prior, FAILED, suspects)
@@ -149,26 +148,32 @@ def efficiency_stream(day: Day, sides: Sides) -> Stream:
 
 
 def failure_streams(
-    day: Day, of: Expectations, sides: Sides, category_factor: Mapping[int, Floats], explained: Bools
+    day: Day,
+    usual: Day,
+    of: Expectations,
+    sides: Sides,
+    category_factor: Mapping[int, Floats],
+    explained: Bools,
 ) -> dict[str, Stream]:
     """Return the streams of failures and of their categories.
 
-    ``category_factor``: by category and place, what wide incidents do to its share; ``explained``: rows of
-    tasks that fail everywhere, in whatever category.
+    ``usual``: the day without what fails everywhere. ``category_factor``: by category and place, what wide
+    incidents do to its share; ``explained``: rows of tasks that fail everywhere, in whatever category.
     """
     mine: dict[str, Sides] = {}
+    of_tasks = np.where(explained, np.maximum(day.failed - usual.failed, 0.0), 0.0)
     more, lost = np.zeros((2, day.n_sites + 1))
     for number, name in enumerate(day.sums.names["outcome"][1:], start=1):
         rows = (day.sums.codes["outcome"] == number) & day.now
         seen, core = (day.by_site(rows, values) for values in (day.sums.n_jobs, day.sums.core_s))
-        due = of.sides.expected * _category_share(day, number, of)
+        due = of.sides.expected * _category_share(usual, number, of)
         due = due * category_factor.get(number, np.ones(day.n_sites + 1))
         beyond = np.maximum(seen - due, 0.0)
         more += beyond
         lost += beyond * core / np.maximum(seen, 1.0)
         # a name that never occurred before is no proof of a fault
         due = np.maximum(due, np.maximum(NEW_FAILURES, NEW_SHARE * sides.expected))
-        due = due + np.append(day.by_site(rows & explained, day.sums.n_jobs)[:-1], 0.0)
+        due = due + np.append(day.by_site(rows, of_tasks)[:-1], 0.0)
         mine[f"{FAILED}: {name}"] = replace(sides, observed=seen, expected=due)
     # jobs that fail within minutes cost little beside others that fail after hours
     per_failure = lost / np.maximum(more, 1e-9)
@@ -203,7 +208,7 @@ def _category_share(day: Day, number: int, of: Expectations) -> Floats:
     sums, n = day.sums, day.n_sites
     shares = past_shares(day)[:, number]
     rows = day.now & (sums.codes["outcome"] == number)
-    seen = day.by_site(rows, sums.n_jobs)[:-1]
+    seen = day.by_site(rows, day.failed)[:-1]
     due = of.sides.expected[:n] * shares[:n]
     others = (seen.sum() - seen + 3) / (due.sum() - due + 3)
     return np.append(np.minimum(shares[:n] * np.clip(others, 0.1, 10.0), 1.0), shares[n])
@@ -213,7 +218,7 @@ def past_shares(day: Day) -> Floats:
     """Return the past shares of outcomes among failures, a row per site, then everywhere."""
     sums = day.sums
     site, outcome = sums.codes["site"], sums.codes["outcome"]
-    learned = day.learned[site, day.age] * ~day.now * ~sums.finished * sums.n_jobs
+    learned = day.learned[site, day.age] * ~day.now * day.failed
     counts = np.zeros((day.n_sites + 1, len(sums.names["outcome"])))
     np.add.at(counts, (site, outcome), learned)
     counts[-1] = counts.sum(axis=0)

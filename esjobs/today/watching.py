@@ -85,13 +85,14 @@ class Watch:
 
         ``so_far``: of a day that is not over, the part of its jobs that is expected, by site.
         """
-        followed = [
-            _followed(one, night)
-            for one in self._incidents.values()
-            if one.site == EVERYWHERE and not one.is_over
-        ]
+        followed, of_sites = [], {}
+        for one in self._incidents.values():
+            if one.site == EVERYWHERE and one.state != "withdrawn":
+                followed.append(_followed(one, night))
+            elif not one.is_over and not one.what:
+                of_sites[one.site] = one.stream
         past = self._before(night, sums.names["site"])
-        judgement = judge(sums, night.toordinal(), past, self._settings, followed, so_far)
+        judgement = judge(sums, night.toordinal(), past, self._settings, followed, so_far, of_sites)
         self._step(night, judgement, silences, is_over=so_far is None)
         rows = list(self._rows(night, judgement))
         self.remember(rows)
@@ -167,4 +168,5 @@ def _group(metric: str) -> str:
 
 def _followed(one: Incident, night: date) -> Followed:
     metric, literals = literals_of(one.cause_key or "")
-    return Followed(literals, metric, (night - one.since).days)
+    ended = 0 if one.until is None else (night - one.until).days
+    return Followed(literals, metric, (night - one.since).days, ended)

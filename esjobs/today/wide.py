@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED, OWNERS
-from esjobs.today.causes import Leaves, Term, partitions_of, scan
+from esjobs.today.causes import Leaves, Term, main_code, partitions_of, scan, term_of
 from esjobs.today.days import Bools, Day, Followed
 from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Floats, Surprise, count_z, sum_by
 from esjobs.today.findings import Finding, Literals, Range
@@ -22,16 +22,17 @@ MERGED = 0.8  # Of the loss of a part; as much in an open incident makes it one 
 SURPRISE = 4.2
 FAILURES_MORE = 0.11  # Overdispersion of failures that no past of tasks shows: what is new comes in bursts
 LEAST_FAILURES = 0.002  # Expected of a leaf; leaves without failures of which fewer are expected are left out
+RARE = 0.05  # Variance of the failures of a leaf whose expectation hardly any past supports
 LEAF_SD = 0.06  # Scatter of a leaf beyond that of its cell
 
 
 @dataclass(frozen=True)
 class Wide:
-    """Part of the jobs that moved everywhere."""
+    """Part of the jobs that moved everywhere; one inside of another incident has no finding of its own."""
 
     metric: str
     term: Term
-    finding: Finding
+    finding: Finding | None
 
 
 def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
@@ -43,7 +44,7 @@ def efficiency_leaves(day: Day, of: Expectations) -> Leaves:
     due = of.expected.past[at] * weight / of.cells.leveled[of.cells.now][at]
     variance = due**2 * (of.expected.leaf[at] + LEAF_SD**2)
     new, steady = of.expected.new[at], of.expected.steady[at]
-    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, new, steady, counts=False)
+    return Leaves(part.cpu_s, due, np.maximum(variance, 1e-12), part.codes, new, steady)
 
 
 def failure_leaves(day: Day, of: Expectations) -> Leaves:
@@ -67,7 +68,8 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
         cell["site"] * day.shape[1] + cell["task"],
     )
     due = of.expected.past[at] * jobs * of.levels[cell["queue"]] / of.cells.leveled[of.cells.now][at]
-    mean = (due[:, None] * past_shares(day)[cell["site"], 1:]).ravel()
+    shares = past_shares(day)[cell["site"], 1:]
+    mean = (due[:, None] * shares).ravel()
     value = seen[:, 1:].ravel()
     row = np.arange(len(jobs)).repeat(n_categories)
     used = (value > 0) | (mean > LEAST_FAILURES)
@@ -75,40 +77,90 @@ def failure_leaves(day: Day, of: Expectations) -> Leaves:
     codes["category"] = np.tile(np.arange(1, n_categories + 1), len(jobs))[used]
     mean = np.maximum(mean[used], LEAST_FAILURES)
     new, steady = (values[at][row][used] for values in (of.expected.new, of.expected.steady))
-    return Leaves(value[used], mean, mean * (1 + 0.05 * mean) + 0.05, codes, new, steady, counts=True)
+    variance = mean * (1 + 0.05 * mean) + RARE
+    return Leaves(value[used], mean, variance, codes, new, steady, jobs[row][used], shares.ravel()[used])
 
 
-def wide_parts(
-    day: Day, leaves: Mapping[str, Leaves], overall: Surprise, settings: TodaySettings
-) -> Iterator[Wide]:
-    """Yield the parts that moved at several sites, and those of incidents that are open.
+class Everywhere:
+    """Incidents that are none of a site: parts that moved at several sites, and those that are followed."""
 
-    ``overall``: the surprise of the efficiency of all jobs.
-    """
-    for metric, of in leaves.items():
-        names = [name for name in ("site", "kind", "category", "task", *day.owners) if name in of.codes]
-        found: set[Literals] = set()
-        followed = [(one, _rows(day, one, of)) for one in day.followed if one.metric == metric]
-        for each in scan(of, partitions_of(names, everything=True, owned=True)):
-            term = _of_one_task(of, each)
-            if any(_is_part(of, term, one, rows) for one, rows in followed):
-                continue
-            lost, variance = (
-                sum_by(of.codes["site"][term.rows], values[term.rows], 1)
-                for values in (of.excess, of.variance)
+    def __init__(
+        self, day: Day, leaves: Mapping[str, Leaves], overall: Surprise, settings: TodaySettings
+    ) -> None:
+        """``overall``: the surprise of the efficiency of all jobs."""
+        self.day, self.leaves, self.overall, self.settings = day, leaves, overall, settings
+
+    def parts(self) -> Iterator[Wide]:
+        """Yield the parts that moved at several sites, and those of incidents that are open."""
+        for metric, of in self.leaves.items():
+            names = ("site", "kind", "category", "task", *self.day.owners)
+            partitions = partitions_of(
+                [name for name in names if name in of.codes], everything=True, owned=True
             )
-            # what one site lost is not everywhere because others have a failure more
-            beyond_noise = lost > NOISE * np.sqrt(variance)
-            lost = np.where(beyond_noise, lost, 0.0)
-            n_sites = int(beyond_noise.sum())
-            outside = 1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300)
-            if n_sites >= LEAST_SITES and outside >= OUTSIDE:
-                literals = named(day, term.literals)
-                found.add(literals)
-                yield Wide(metric, term, _finding(day, metric, of, term, literals, overall, settings))
-        for one, rows in followed:
-            if one.literals not in found:
-                yield from _followed(day, one, rows, of, overall, settings)
+            found: dict[Literals, Finding] = {}
+            terms: list[tuple[Term, Literals | None]] = []
+            followed = [(one, _rows(self.day, one, of)) for one in self._open(metric)]
+            for each in scan(of, partitions):
+                term = _of_one_task(of, each)
+                if not _is_wide(of, term) or any(_is_part(of, term, one, rows) for one, rows in followed):
+                    continue
+                literals = named(self.day, term.literals)
+                finding = self._finding(metric, term, literals)
+                around = next((name for name in found if name and {*name} <= {*literals}), None)
+                if around is None or any(one.literals == literals for one, _ in followed):
+                    found[literals] = finding
+                    terms.append((term, literals))
+                else:
+                    # what is clear of a part of its jobs is clear of an incident
+                    found[around] = _both(found[around], finding)
+                    terms.append((term, None))
+            for one, rows in followed:
+                if one.literals not in found and of.expected[rows].sum() > 0:
+                    codes = tuple((name, self.day.code(name, value)) for name, value in one.literals)
+                    term = term_of(of, codes, rows)
+                    found[one.literals] = self._finding(metric, term, one.literals)
+                    terms.append((term, one.literals))
+            for term, name in terms:
+                yield Wide(metric, term, None if name is None else found[name])
+
+    def _open(self, metric: str) -> Iterator[Followed]:
+        yield from (one for one in self.day.followed if one.metric == metric and not one.ended)
+
+    def _finding(self, metric: str, term: Term, literals: Literals) -> Finding:
+        day, settings = self.day, self.settings
+        part = self.leaves[metric].part(term.rows)
+        observed, due = float(part.value.sum()), float(part.expected.sum())
+        variance, sd = _variance(part, due)
+        base, per_failure = _base(day, metric, literals)
+        if metric == EFFICIENCY:
+            cost = base * (1 - observed / due)
+            z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
+            if not literals:
+                # all jobs together have days of the past to be compared with
+                z, sd = float(self.overall.z[-1]), float(self.overall.sd[-1])
+        else:
+            size = 1.15 * variance + FAILURES_MORE
+            z = float(count_z(*(np.array([each]) for each in (observed, due, size)))[0])
+            cost = (observed - due) * per_failure
+        level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
+        shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
+        week = float(day.week[-1])
+        return Finding(
+            EVERYWHERE,
+            metric,
+            surprising=z >= SURPRISE,
+            # as much as opens an incident of a site of mean size
+            costly=term.share >= LEAST_SHARE and cost >= settings.night_cost * week / max(day.n_sites, 1),
+            z=z,
+            surprise=z / SURPRISE,
+            cost=cost,
+            week=week,
+            efficiency=shown if metric == EFFICIENCY else None,
+            failed=shown if metric == FAILED else None,
+            literals=literals,
+            share=term.share,
+            n_sites=len(np.unique(part.codes["site"][part.excess > 0])),
+        )
 
 
 def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
@@ -125,18 +177,37 @@ def _rows(day: Day, one: Followed, of: Leaves) -> Bools:
     return rows
 
 
+def _both(one: Finding, part: Finding) -> Finding:
+    """Return a finding that is as surprising as a part of it."""
+    return replace(
+        one,
+        surprising=one.surprising or part.surprising,
+        z=max(one.z, part.z),
+        surprise=max(one.surprise, part.surprise),
+    )
+
+
+def _is_wide(of: Leaves, term: Term) -> bool:
+    """True if several sites lost by a part, and not nearly all of it one of them."""
+    lost, variance = (
+        sum_by(of.codes["site"][term.rows], values[term.rows], 1) for values in (of.excess, of.variance)
+    )
+    # what one site lost is not everywhere because others have a failure more
+    beyond_noise = lost > NOISE * np.sqrt(variance)
+    lost = np.where(beyond_noise, lost, 0.0)
+    outside = 1 - lost.max(initial=0.0) / max(float(lost.sum()), 1e-300)
+    return bool(beyond_noise.sum() >= LEAST_SITES and outside >= OUTSIDE)
+
+
 def _of_one_task(of: Leaves, term: Term) -> Term:
     """Return the part of a task in place of one that is hardly more: a new error of its jobs is its own."""
     if "task" in dict(term.literals):
         return term
-    lost = np.maximum(sum_by(of.codes["task"][term.rows], of.excess[term.rows], 1), 0.0)
-    task = int(np.argmax(lost))
-    rows = of.codes["task"] == task
-    expected, excess = float(of.expected[rows].sum()), float(of.excess[rows].sum())
-    if lost[task] < ONE_TASK * lost.sum() or expected <= 0:
+    found = main_code(of.part(term.rows), "task", ONE_TASK)
+    if found is None:
         return term
-    ratio = float(of.value[rows].sum()) / expected
-    return replace(term, literals=(("task", task),), rows=rows, ratio=ratio, excess=excess)
+    literals = (("task", found[0]),)
+    return replace(term_of(of, literals, of.codes["task"] == found[0]), score=term.score, share=term.share)
 
 
 def _is_part(of: Leaves, term: Term, one: Followed, rows: Bools) -> bool:
@@ -145,61 +216,6 @@ def _is_part(of: Leaves, term: Term, one: Followed, rows: Bools) -> bool:
         return False
     excess = np.maximum(of.excess, 0.0)
     return float(excess[term.rows & rows].sum()) >= MERGED * float(excess[term.rows].sum())
-
-
-def _followed(
-    day: Day, one: Followed, rows: Bools, of: Leaves, overall: Surprise, settings: TodaySettings
-) -> Iterator[Wide]:
-    literals = [(dimension, day.code(dimension, name)) for dimension, name in one.literals]
-    expected = float(of.expected[rows].sum())
-    if expected > 0:
-        ratio, excess = float(of.value[rows].sum()) / expected, float(of.excess[rows].sum())
-        term = Term(tuple(literals), rows, ratio, excess, 0.0, 1.0)
-        yield Wide(one.metric, term, _finding(day, one.metric, of, term, one.literals, overall, settings))
-
-
-def _finding(
-    day: Day,
-    metric: str,
-    of: Leaves,
-    term: Term,
-    literals: Literals,
-    overall: Surprise,
-    settings: TodaySettings,
-) -> Finding:
-    part = of.part(term.rows)
-    observed, due = float(part.value.sum()), float(part.expected.sum())
-    variance, sd = _variance(part, due)
-    base, per_failure = _base(day, metric, literals)
-    if metric == EFFICIENCY:
-        cost = base * (1 - observed / due)
-        z = float(np.clip(-np.log(max(observed, 1e-9) / due) / sd, LEAST_SURPRISE, MOST_SURPRISE))
-        if not literals:
-            # all jobs together have days of the past to be compared with
-            z, sd = float(overall.z[-1]), float(overall.sd[-1])
-    else:
-        size = 1.15 * variance + FAILURES_MORE
-        z = float(count_z(*(np.array([each]) for each in (observed, due, size)))[0])
-        cost = (observed - due) * per_failure
-    level, width = (due / base if base > 0 else 0.0), float(np.exp(2 * min(sd, 3.0)))
-    shown = Range(observed / base if base > 0 else 0.0, level, level / width, min(level * width, 1.0))
-    week = float(day.week[-1])
-    return Finding(
-        EVERYWHERE,
-        metric,
-        surprising=z >= SURPRISE,
-        # as much as opens an incident of a site of mean size
-        costly=term.share >= LEAST_SHARE and cost >= settings.night_cost * week / max(day.n_sites, 1),
-        z=z,
-        surprise=z / SURPRISE,
-        cost=cost,
-        week=week,
-        efficiency=shown if metric == EFFICIENCY else None,
-        failed=shown if metric == FAILED else None,
-        literals=literals,
-        share=term.share,
-        n_sites=len(np.unique(part.codes["site"][part.excess > 0])),
-    )
 
 
 def _variance(part: Leaves, due: float) -> tuple[float, float]:
@@ -251,18 +267,31 @@ def factors(day: Day, of: Leaves, wide: Sequence[Wide], metric: str, rows: Bools
     corrected = of.expected.copy()
     for one in wide:
         if one.metric == metric:
-            corrected = np.where(
-                one.term.rows, corrected * _elsewhere(of, one.term, corrected, n)[site], corrected
-            )
+            corrected = _elsewhere(of, one.term, corrected, n)
     chosen = np.ones(len(site), np.bool_) if rows is None else rows
     now, before = (sum_by(site[chosen], values[chosen], n) for values in (corrected, of.expected))
     return np.append(np.divide(now, before, out=np.ones(n), where=before > 0), 1.0)
 
 
+def usual_day(day: Day, of: Leaves, wide: Sequence[Wide], metric: str) -> Day:
+    """Return the day with a metric as it would be without wide incidents."""
+    expected, parts = of.expected, list[tuple[Sequence[tuple[str, int]], float]]()
+    for one in wide:
+        if one.metric == metric:
+            after = one.term.expect(of, expected)
+            sums = (float(each[one.term.rows].sum()) for each in (expected, after))
+            parts.append((one.term.literals, next(sums) / max(next(sums), 1e-9)))
+            expected = after
+    return day.without(metric, parts) if parts else day
+
+
 def _elsewhere(of: Leaves, term: Term, expected: Floats, n: int) -> Floats:
-    """Return by site the ratio of a part at all other sites."""
-    site = of.codes["site"][term.rows]
-    seen, due = (sum_by(site, values[term.rows], n) for values in (of.value, expected))
-    soft = 3.0 if of.counts else 0.05 * float(due.sum())
-    ratio: Floats = (seen.sum() - seen + soft) / (due.sum() - due + soft)
-    return ratio
+    """Return the expectation once a part is taken into account as it is at all other sites."""
+    site, exposed = of.codes["site"], of.exposed(dict(term.literals))
+    sums = (sum_by(site[term.rows], values[term.rows], n) for values in (of.value, expected, exposed))
+    seen, due, jobs = (each.sum() - each for each in sums)
+    soft = 3.0 if of.counts else 0.05 * float(expected[term.rows].sum())
+    if not term.added:
+        return np.where(term.rows, expected * ((seen + soft) / (due + soft))[site], expected)
+    added = np.maximum(seen - due, 0.0) / (jobs * (1 + soft / np.maximum(due, 1e-9)) + 1e-9)
+    return np.where(term.rows, expected + added[site] * exposed, expected)

@@ -1,5 +1,6 @@
 """Notices about incidents of sites: new, still open, over; a line each."""
 
+from collections.abc import Callable
 from datetime import date
 
 from esjobs.core.identity import content_id
@@ -24,11 +25,35 @@ _ORDER = ("incident_opened", "incident_lasting", "incident_over")
 
 def incident_notices(store: JobStore, night: date) -> list[Notice]:
     """Return the notices of a night: new ones first, most costly first."""
+    return _ranked(store, night, incident_notice)
+
+
+def notices_so_far(store: JobStore, day: date) -> list[Notice]:
+    """Return the notices of a day that is not over: what it opened, once, for those who look after all sites.
+
+    The mail of the night has those that the whole day confirms, and sites are told then.
+    """
+    return _ranked(store, day, _notice_so_far)
+
+
+def _ranked(store: JobStore, night: date, made: Callable[[Incident], Notice | None]) -> list[Notice]:
     rows = read_table(store, INCIDENT_NIGHTS, [Days("night", night, night)]).to_pylist()
     incidents = [Incident(**row) for row in rows if row["state"] in ("open", "closed")]
-    pairs = [(_cost(one), incident_notice(one)) for one in incidents]
+    pairs = [(_cost(one), made(one)) for one in incidents]
     notices = [(cost, notice) for cost, notice in pairs if notice is not None]
     return [notice for _, notice in sorted(notices, key=lambda pair: _rank(*pair))]
+
+
+def _notice_so_far(one: Incident) -> Notice | None:
+    if _KINDS.get(one.change) != "incident_opened":
+        return None
+    identity = content_id({"so far": one.night.isoformat(), "place": [*one.key]}, 20)
+    text = "The day is not over: the mail of its night confirms this, or it was none. Details: esjobs today"
+    return Notice(
+        *(identity, "incident_opened", "warning", f"So far today: {one.sentence}", text, one.night),
+        level="site",
+        name=one.site,
+    )
 
 
 def incident_notice(one: Incident) -> Notice | None:
@@ -45,7 +70,9 @@ def incident_notice(one: Incident) -> Notice | None:
     }
     severity: Severity = "warning" if kind == "incident_opened" else "info"
     parts = command(one)
-    text = f"Details: esjobs today --night {one.night}" + (f"; cost in parts: {parts}" if parts else "")
+    text = f"Details: esjobs today --night {one.night}" + (
+        f"; cost in parts, cancelled jobs included: {parts}" if parts else ""
+    )
     # waiting, throughput and the like may have causes that are not the site's: coordinators ask first
     site = None if one.group else one.site
     return Notice(

@@ -15,6 +15,9 @@ from esjobs.today.nights import update
 from esjobs.today.settings import TodaySettings
 from esjobs.today.so_far import usual_parts
 from esjobs.today.sums import make_sums
+from scheduler.notifications.incident_notices import incident_notices, notices_so_far
+from scheduler.notifications.rules import takes
+from scheduler.notifications.settings import Recipient
 from tests.today.grid_jobs import BAD_FROM, BAD_SITE, BAD_TO, SITES, day, jobs_of, put
 from tests.today.test_nights import rows_of
 
@@ -62,6 +65,30 @@ def test_a_running_day_opens_an_incident_that_the_night_judges_anew(session: Ses
     session.flags.today.acknowledge(BAD_SITE, until=day(BAD_TO), by="ann")
     assert states(session) == {BAD_SITE: "acknowledged"}
     assert day(BAD_FROM) in {row["day"] for row in rows if row["partial"]}
+
+
+def test_coordinators_are_told_of_a_running_day_once_and_sites_by_the_night(session: Session) -> None:
+    put(session.store, until(jobs_of(range(BAD_FROM + 1), bad=False, change=worse), 14))
+    session.flags.today.update(day(BAD_FROM - 1))
+    session.flags.today.update_running_day()
+    (notice,) = notices_so_far(session.store, day(BAD_FROM))
+    assert notice.subject.startswith(f"So far today: {BAD_SITE}: ")
+    people = {
+        role: Recipient(name=role, role=role, channel="mail", address="a@example.org", sites=(BAD_SITE,))
+        for role in ("coordinator", "site")
+    }
+    assert {role: takes(one, notice) for role, one in people.items()} == {"coordinator": True, "site": False}
+    put(session.store, until(jobs_of(range(BAD_FROM + 1), bad=False, change=worse), 18), "later")
+    session.flags.today.update_running_day()
+    (again,) = notices_so_far(session.store, day(BAD_FROM))
+    assert again.id == notice.id
+    put(session.store, jobs_of(range(BAD_FROM + 2), bad=False, change=worse), "all")
+    session.flags.today.update(day(BAD_FROM))
+    (of_night,) = incident_notices(session.store, day(BAD_FROM))
+    assert of_night.id != notice.id
+    assert all(takes(one, of_night) for one in people.values())
+    session.flags.today.update_running_day()
+    assert notices_so_far(session.store, day(BAD_FROM + 1)) == []
 
 
 @pytest.mark.parametrize("recovers", [True, False])

@@ -68,10 +68,10 @@ def test_an_incident_opens_lasts_and_is_over_after_two_quiet_nights() -> None:
 def test_failures_of_one_error_end_with_it_whatever_others_cost() -> None:
     error = "failed, pilot:1137"
     bad = replace(found(BAD), metric="failed", literals=(("category", error),))
-    usual = replace(found(QUIET), z=1.5, cost=36e6, streams={f"failed: {error}": (0.0, 0.0)})
+    usual = replace(found(QUIET), z=1.5, cost=36e6, followed=(0.0, 0.0))
     assert [one and one.state for one in course([bad, usual, usual])] == ["open", "open", "closed"]
     assert [one and one.total_core_h for one in course([bad, usual])] == [10_000.0, 10_000.0]
-    worse = replace(usual, streams={f"failed: {error}": (3.0, 7.2e6)})
+    worse = replace(usual, followed=(3.0, 7.2e6))
     assert [one and one.total_core_h for one in course([bad, worse])] == [10_000.0, 12_000.0]
 
 
