@@ -43,7 +43,7 @@ BUDGET = {
     "docs/settings.md": 2100,
     "docs/similar.md": 1000,
     "docs/site-admin.md": 1100,
-    "docs/sources.md": 1450,
+    "docs/sources.md": 1500,
     "docs/tables.md": 10_000,
     "docs/talp.md": 1150,
     "docs/web.md": 380,
