@@ -14,7 +14,8 @@ from scipy import stats
 
 from esjobs.core.words import HALF_WIDTH_90
 from esjobs.errors import black_holes
-from esjobs.errors.black_holes import Cells, Mask, judge
+from esjobs.errors.black_holes import Cells, Floats, Ints, Mask, judge
+from esjobs.errors.runs import cells_of_runs, counted_runs
 from esjobs.errors.slowness import TimedCells, judge_slow
 
 NODES, TASKS, JOBS, RATE = 100, 25, 6000, 0.06
@@ -152,6 +153,81 @@ def measure_slow(scatter: float, slow: int, jobs: int, queues: int, seed: int) -
     return false / queues, found / (slow * queues) if slow else None
 
 
+def made_runs(
+    burst: int,
+    slow: int,
+    jobs: int,
+    rng: np.random.Generator,
+    *,
+    nodes: int = SLOW_NODES,
+    names: int = 60,
+    slower: float = SLOWER,
+) -> tuple[Ints, Ints, Floats, Mask]:
+    """Make up runs: node, name, seconds, and true for slow nodes, the first ones.
+
+    A name scatters by 5 to 80 %. ``burst``: runs of one input, about; their scatter is a third of that of
+    inputs, and they are on a node per 10 runs.
+    """
+    popularity = rng.gamma(0.7, size=names)
+    scatter, level = rng.uniform(0.05, 0.8, names), rng.normal(8, 1.5, names)
+    ill = np.arange(nodes) < slow
+    parts: list[tuple[Ints, Ints, Floats]] = []
+    while sum(len(each) for each, _, _ in parts) < jobs:
+        if burst == 1:
+            name, node = (
+                rng.choice(names, jobs, p=popularity / popularity.sum()),
+                rng.integers(0, nodes, jobs),
+            )
+            rest = rng.normal(0, scatter[name])
+        else:
+            size, of = int(rng.geometric(1 / burst)), int(rng.choice(names, p=popularity / popularity.sum()))
+            name = np.full(size, of)
+            node = rng.choice(rng.choice(nodes, min(nodes, size // 10 + 1), replace=False), size)
+            rest = rng.normal(0, scatter[of]) + rng.normal(0, scatter[of] / 3, size)
+        parts.append((node, name, level[name] + rest + np.log1p(slower) * ill[node]))
+    node, name, ln_time = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return node, name, np.exp(ln_time), ill
+
+
+def measure_runs(
+    burst: int, slow: int, jobs: int, clusters: int, seed: int, *, slower: float = SLOWER
+) -> tuple[float, float | None]:
+    """Return slow nodes per cluster that are false, and the power (None without slow nodes)."""
+    false = found = 0
+    for number in range(clusters):
+        node, name, seconds, ill = made_runs(
+            burst, slow, jobs, np.random.default_rng([seed, number]), slower=slower
+        )
+        used = counted_runs(node, name)
+        nodes, node = np.unique(node[used], return_inverse=True)
+        names = np.unique(name[used], return_inverse=True)[1]
+        hit = judge_slow(cells_of_runs(node, names, seconds[used])).found
+        false += int((hit & ~ill[nodes]).sum())
+        found += int((hit & ill[nodes]).sum())
+    return false / clusters, found / (slow * clusters) if slow else None
+
+
+def run_lines(clusters: int, seed: int) -> list[str]:
+    """Return the table of slow nodes by runs of one name."""
+    lines = [
+        "## Slow nodes by runs of one name",
+        "",
+        f"{clusters} made-up clusters per row: {SLOW_NODES} nodes, 60 names whose runs scatter by 5 to 80 %, "
+        "in bursts of one input; 2 slow nodes.",
+        "",
+        "| runs in a burst | jobs | false nodes | 20 % slower: false (power) | 50 % slower: false (power) |",
+        "|---|---|---|---|---|",
+    ]
+    for burst, jobs in ((1, 6000), (1, 600), (20, 6000), (200, 6000), (200, 20_000)):
+        none, _ = measure_runs(burst, 0, jobs, clusters, seed)
+        cells = [
+            "{:.2f} ({:.2f})".format(*measure_runs(burst, 2, jobs, clusters, seed, slower=slower))
+            for slower in (0.2, 0.5)
+        ]
+        lines.append(f"| {burst} | {jobs:,} | {none:.2f} | {' | '.join(cells)} |")
+    return lines
+
+
 def slow_lines(queues: int, seed: int) -> list[str]:
     """Return the table of slow nodes."""
     lines = [
@@ -199,6 +275,8 @@ def main() -> None:
         f"The 90 % interval of observed over expected holds the truth in {held:.1%} where 2 are expected.",
         "",
         *slow_lines(options.queues, options.seed),
+        "",
+        *run_lines(options.queues // 5, options.seed),
     ]
     options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     numbers = {"scenarios": found, "coverage": held}

@@ -156,8 +156,8 @@ def _require_fitting(
 def energy(obj: Context, /, by: str, top: int, form: str, out: str, **of: Any) -> None:
     """Energy and carbon of jobs, measured or by the watts of their CPU models.
 
-    Measured: energy_j of jobs. Watts: esjobs ingest power, else esjobs reference import hepix-hs23, else
-    4.9 W. Emission factors: esjobs ingest emissions.
+    Measured: energy_j of jobs, else their power series. Watts: esjobs ingest power, else esjobs reference
+    import hepix-hs23, else 4.9 W. Emission factors: esjobs ingest emissions.
     """
     with obj.session() as session:
         answer = session.delivered.energy(split(by), **of)

@@ -54,7 +54,7 @@ def errors(
 @_site_option
 @click.option("--queue", "queues", multiple=True, metavar="QUEUE", help="Queue; repeat for several.")
 @click.option("--all", "every", is_flag=True, help="All nodes, not only those that are found.")
-@click.option("--slow", is_flag=True, help="Nodes that need more CPU time per event, instead.")
+@click.option("--slow", is_flag=True, help="Nodes on which jobs take longer, instead.")
 @top_option(0)
 @where_option
 @window_option
@@ -75,7 +75,7 @@ def nodes(
     """Nodes on which jobs fail more often than on others of the site with the same tasks.
 
     A black hole fails fast and takes many jobs; cost_core_h is what it lost. Slow nodes are compared with
-    those of the same site, CPU model and tasks.
+    those of the same site, CPU model and tasks, or users and job names.
     """
     with obj.session() as session:
         answer = session.errors.nodes(

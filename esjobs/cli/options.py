@@ -132,15 +132,17 @@ source_option = click.option(
 
 def folder_option(default: str | None = None, also: str = "") -> Callable[[_Function], _Function]:
     """Option ``--out`` of commands that write a folder; required unless there is a ``default``."""
+    # a default of None would be one, and nothing required
+    usual: dict[str, Any] = (
+        {"required": True} if default is None else {"default": default, "show_default": True}
+    )
     return click.option(
         "--out",
         "-o",
         type=click.Path(path_type=Path),
-        required=default is None,
         metavar="FOLDER",
         help=f"Output: folder{also}.",
-        default=default,
-        show_default=default is not None,
+        **usual,
     )
 
 

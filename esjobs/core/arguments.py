@@ -36,6 +36,8 @@ class Filters(TypedDict, total=False):
     project: Names | None
     detector: Names | None
     application: Names | None
+    job: Names | None
+    region: Names | None
     min_severity: str | None
 
 

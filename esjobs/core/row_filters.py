@@ -47,5 +47,7 @@ ROW_FILTERS = (
     RowFilter("project", (("project",),), "Of jobs: what they count for."),
     RowFilter("detector", (("detector",),), "Issues of this rule or detector."),
     RowFilter("application", (("application",),), "Of jobs: what they ran."),
+    RowFilter("job", (("job_id",),), "Job, by its id."),
+    RowFilter("region", (("region",),), "Region of a program (pop)."),
 )
 """In the order in which help lists them."""

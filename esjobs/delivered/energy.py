@@ -17,6 +17,7 @@ from esjobs.core.numbers import amount, exact_percent
 from esjobs.core.query import In
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
+from esjobs.delivered.sampled import Sampled, read_sampled
 from esjobs.delivered.scores import Measured, measured_scores, parts, run_for
 from esjobs.delivered.work import require_groupings, rows_in, span_of
 from esjobs.publish.publication import newest, read_table
@@ -27,14 +28,15 @@ from esjobs.schema.delivered import EMISSION_FACTORS, ENERGY_BY, KINDS_OF_FACTOR
 from esjobs.schema.references import POWER_ERROR, REFERENCES
 from esjobs.store.base import JobStore
 
-Source = Literal["measured", "own", "model_smt", "model", "assumed"]
-SOURCES: tuple[Source, ...] = ("measured", "own", "model_smt", "model", "assumed")
-"""Origins of energy, best first: the joules of the job's record; watts per core that are imported, of the CPU
-model with the SMT state of the job, of the CPU model with any, of none of them."""
+Source = Literal["measured", "sampled", "own", "model_smt", "model", "assumed"]
+SOURCES: tuple[Source, ...] = ("measured", "sampled", "own", "model_smt", "model", "assumed")
+"""Origins of energy, best first: the joules of the job's record; its power series; watts per core that are
+imported, of the CPU model with the SMT state of the job, of the CPU model with any, of none of them."""
 ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
 """Median watts per logical core of the 40 CPU models of HEPiX that have any, and their scatter in ln."""
 PROBE_ERROR = 0.15
 """Scatter in ln between machines of a CPU model whose power is measured by probes inside jobs."""
+_UNCOUNTED: Mapping[str, float] = {"jobs": 0, "core_h": 0.0, "events": 0.0}
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 _OF_POWER = ("site", "cpu_model", "smt")
 _KEYS = ("queue", "site", "country", "cpu_model", "smt", "month", "state")
@@ -217,8 +219,10 @@ def energy(
 ) -> Answer:
     """Return energy and carbon per group, most energy first.
 
-    ``energy_kwh``: the joules of jobs that have ``energy_j``, of the others the sum of core_h x watts per
-    core / 1000 (wall time, because an idle core draws power, too), times PUE. Watts: the site's imported
+    ``energy_kwh``: the joules of jobs that have ``energy_j``, else those of their power series (see
+    :func:`esjobs.records.series.energy.joules`), of the others the sum of core_h x watts per core / 1000
+    (wall time, because an idle core draws power, too) and the power series of their GPUs, times PUE. Watts:
+    the site's imported
     ones, else those of the CPU model in reference tables, else 4.9; ``..._frac``: share of the energy by
     source. ``energy_kwh_err``: the error of watts is common to a CPU model, those of several add in squares;
     measured energy counts as exact. ``gco2e``: energy x the emission factor of country and month,
@@ -227,8 +231,9 @@ def energy(
     ``wh_per_hs23_h``: per measured HS23-hour, of queues with a measured score. Carbon per unit is null unless
     all energy has a factor.
 
-    Cost: one grouped query per stretch of constant watts and PUE, two where jobs have joules. Raises
-    :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or kind.
+    Cost: one grouped query per stretch of constant watts and PUE, two where jobs have joules, and those of
+    power series. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for an unknown grouping or
+    kind.
     """
     require_groupings("energy", by, ENERGY_BY)
     span, conditions = span_of(store, window), tuple(where)
@@ -236,20 +241,28 @@ def energy(
     run = run_for(store, span)
     measured = {} if run is None else measured_scores(store, run)
     groups: dict[tuple[Any, ...], _Sums] = defaultdict(_Sums)
+    gpu_h = 0.0
     keys = tuple(dict.fromkeys((*by, *_KEYS)))
     for part in parts(span, (row["valid_from"] for row in power.rows)):
-        for row, used in _used(store, keys, conditions, part, power):
+        sampled = read_sampled(store, keys, conditions, part)
+        gpu_h += sum(row["gpu_h"] for each in (sampled.complete, sampled.gpus) for row in each.values())
+        for row, used in _used(store, keys, conditions, part, power, sampled):
             sums = groups[tuple(row[name] for name in by)]
             _add(sums, row, used, factors, measured.get(row["queue"]))
     if not groups:
         query_jobs(store, [], ["jobs"], where=conditions, window=span)  # raises with the nearest span
     table = _table(by, groups)
-    notes = (*_notes(table, kind, power), *_gpu_notes(store, conditions, span))
+    notes = (*_notes(table, kind, power), *_gpu_notes(store, conditions, span, gpu_h))
     return Answer(table, notes, title=f"energy by {', '.join(by) or 'all'}", run=run)
 
 
 def _used(
-    store: JobStore, keys: Sequence[str], where: Sequence[str], part: Window, power: Power
+    store: JobStore,
+    keys: Sequence[str],
+    where: Sequence[str],
+    part: Window,
+    power: Power,
+    sampled: Sampled,
 ) -> Iterator[tuple[Row, Sourced | None]]:
     """Yield groups of jobs with their energy; None where neither joules nor core-hours are recorded."""
     metrics = ("jobs", "core_h", "events")
@@ -260,13 +273,31 @@ def _used(
             kwh = row["energy_kwh"] * power.pue(row, part.start)
             yield row, Sourced(kwh, 0.0, "measured", ("measured",))
         where = (*where, "energy_j is missing")
+    # jobs of whose power that of GPUs alone is known are counted below, with the energy of their cores
+    for groups, counted in ((sampled.complete, {}), (sampled.gpus, _UNCOUNTED)):
+        for key, sums in groups.items():
+            row = {**dict(zip(keys, key, strict=True)), **sums, **counted}
+            kwh = sums["joules"] / 3.6e6 * power.pue(row, part.start)
+            yield row, Sourced(kwh, 0.0, "sampled", ("sampled",))
     for row in rows_in(store, keys, metrics, where, part):
+        _subtract(row, sampled.complete.get(tuple(row[name] for name in keys)))
+        if not row["jobs"]:
+            continue
         if row["core_h"] is None:
             yield row, None
             continue
         watts = power.watts(row, part.start)
         kwh = row["core_h"] * watts.value * power.pue(row, part.start) / 1000
         yield row, replace(watts, value=kwh)
+
+
+def _subtract(row: dict[str, Any], other: Row | None) -> None:
+    """Take jobs out of a group."""
+    if other is None:
+        return
+    for name in ("jobs", "core_h", "events"):
+        if row[name] is not None:
+            row[name] = max(row[name] - other[name], 0)
 
 
 def _add(sums: _Sums, row: Row, used: Sourced | None, factors: Factors, score: Measured | None) -> None:
@@ -299,10 +330,11 @@ def _table(by: Sequence[str], groups: Mapping[tuple[Any, ...], _Sums]) -> pa.Tab
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
 
 
-def _gpu_notes(store: JobStore, where: Sequence[str], span: Window) -> Iterator[str]:
+def _gpu_notes(store: JobStore, where: Sequence[str], span: Window, sampled_h: float) -> Iterator[str]:
     for row in rows_in(store, (), ("gpu_h",), (*where, "energy_j is missing"), span):
-        if row["gpu_h"]:
-            yield f"without the power of GPUs: {amount(row['gpu_h'])} GPU-hours of jobs without joules"
+        # rounding leaves a rest of equal sums
+        if (left := (row["gpu_h"] or 0.0) - sampled_h) > 1e-6 * sampled_h:
+            yield f"without the power of GPUs: {amount(left)} GPU-hours of jobs without joules"
 
 
 def _notes(table: pa.Table, kind: str, power: Power) -> Iterator[str]:
@@ -313,6 +345,7 @@ def _notes(table: pa.Table, kind: str, power: Power) -> Iterator[str]:
         yield "sites without an imported PUE count with PUE 1"
     energy = table["energy_kwh"]
     parts_of_it = {
+        "is measured by power series of sockets, memory and GPUs": pc.multiply(table["sampled_frac"], energy),
         f"assumes {ASSUMED_W} W per core": pc.multiply(table["assumed_frac"], energy),
         "has no emission factor; gco2e excludes it": table["no_factor_kwh"],
         "uses the factor of an earlier year": table["older_factor_kwh"],

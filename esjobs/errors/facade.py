@@ -43,7 +43,7 @@ class Errors(Facade):
     ) -> Answer:
         """Nodes on which jobs fail more often than on the other nodes of their site, most costly first.
 
-        ``slow``: nodes that need more CPU time per event than others with the same CPU model, instead.
+        ``slow``: nodes on which jobs take longer than on others with the same CPU model, instead.
         ``every``: all nodes. See :func:`esjobs.errors.nodes.failing_nodes`,
         :func:`esjobs.errors.slow_nodes.slow_nodes`.
         """

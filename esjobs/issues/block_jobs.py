@@ -17,6 +17,7 @@ from esjobs.issues.footprints import footprint_rows, footprints
 from esjobs.issues.in_force import Judging
 from esjobs.issues.series_jobs import with_records
 from esjobs.records.series.blocks import Block, blocks
+from esjobs.records.series.energy import POWERS
 from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.series import SERIES
 from esjobs.store.base import JobStore
@@ -134,6 +135,14 @@ def _cut(block: Block, rows: npt.NDArray[np.int64], first: npt.NDArray[np.int64]
     )
 
 
+def _of_all_jobs(facts: Facts, scopes: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return true where power is that of sockets or nodes of which a job had a part of the cores."""
+    cores, nodes, per_node = (facts.column(name) for name in ("cores", "nodes", "node.cores"))
+    with np.errstate(invalid="ignore"):
+        shared: npt.NDArray[np.bool_] = cores < np.fmax(nodes, 1) * per_node
+    return shared & np.isin(scopes, ("socket", "node"))
+
+
 def _block_jobs(judging: Judging, day: date, block: Block, records: pa.Table, lacking: int) -> BlockJobs:
     block = with_finest_load(block, records.column("cores").cast(pa.float64()).to_numpy())
     jobs = {
@@ -142,10 +151,13 @@ def _block_jobs(judging: Judging, day: date, block: Block, records: pa.Table, la
         "end_time": block.jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC")),
     }
     nodes = records.column("nodes").cast(pa.float64()).to_numpy()
-    used = [
-        footprint_rows({name: column.take(pa.array(rows)) for name, column in jobs.items()}, figures)
-        for rows, figures in footprints(block, nodes)
-    ]
+    used = []
+    for rows, figures in footprints(block, nodes):
+        taken = {name: column.take(pa.array(rows)) for name, column in jobs.items()}
+        if figures["metric"][0] in POWERS:
+            facts = Facts(records.take(pa.array(rows)), judging.clusters)
+            figures["total"] = np.where(_of_all_jobs(facts, figures["scope"]), np.nan, figures["total"])
+        used.append(footprint_rows(taken, figures))
     table = pa.Table.from_batches(used, table_schema(FOOTPRINTS))
     facts = Facts(records, judging.clusters, table, np.maximum(block.step_s * block.n_samples, 0))
     return BlockJobs(block, jobs, used, facts, lacking)

@@ -7,7 +7,7 @@ from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.query import Filter, In
+from esjobs.core.query import Filter, In, Like
 from esjobs.core.tables import Table
 from esjobs.issues.plots import Plot, plots
 from esjobs.issues.roofline import COUNTERS, TRAFFIC, Roofline, roofline
@@ -33,6 +33,7 @@ _Rows = Mapping[Identity, list[Row]]
 _PER_QUERY = 200
 # values of series in memory at a time
 _VALUES = 1 << 24
+_LIST_JOBS = "list jobs: esjobs export jobs"
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,22 @@ def job_story(
     sources = sorted({each for rows in (records, series) for each in rows.column("source").to_pylist()})
     if not sources:
         of_source = "" if source is None else f" of the source '{source}'"
-        raise NoResultError(f"job '{job_id}'{of_source} not found; list jobs: esjobs export jobs")
+        attempts = _attempts(store, job_id, where[1:])
+        way_out = f"use one of its attempts: {', '.join(attempts)}" if attempts else _LIST_JOBS
+        raise NoResultError(f"job '{job_id}'{of_source} not found; {way_out}")
     if len(sources) > 1:
         raise UsageError(
             f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
         )
     return next(job_stories(store, [(sources[0], job_id)], points=points, clusters=clusters))
+
+
+def _attempts(store: JobStore, job_id: str, where: Sequence[Filter]) -> list[str]:
+    """Return the ids of attempts that Slurm repeated under the number of a job."""
+    # an id has no wildcards
+    pattern = Like("job_id", (f"{job_id.replace('*', '')}@*",))
+    found = select(store, ["job_id"], None, where=[*where, pattern]).read_all()
+    return sorted(set(found.column("job_id").to_pylist()))
 
 
 def job_stories(

@@ -151,3 +151,10 @@ def test_without_recipients(store: Path) -> None:
     sent = run("--store", f"duckdb:{store}", "notify", "send")
     assert sent.exit_code == 0
     assert "0 messages sent" in sent.stdout
+
+
+@pytest.mark.parametrize("command", ["notify preview", "dashboards export-html"])
+def test_a_folder_that_nobody_named_is_asked_for(store: Path, command: str) -> None:
+    done = run(*command.split(), store=store)
+    assert done.exit_code == 2
+    assert "Missing option '--out'" in done.output

@@ -23,6 +23,7 @@ gpu_memory_b = 40e9
 """
 RULES = {
     *("cores-beside-gpus", "memory-beside-gpus", "gpu-too-large", "gpus-spread", "cores-spread"),
+    "gpu-node-without-gpus",
     *("kernel-time", "kernel-time-recorded", "io-wait", "interrupts"),
 }
 
@@ -62,6 +63,9 @@ def test_records_of_allocations(session: esjobs.Session, tmp_path: Path) -> None
             record("for its memory", cores=64, nodes=4, max_rss_b=1.6e12),
             record("one too many", cores=250, nodes=2),
             record("no description", cores=128, gpus=1, cluster="other"),
+            record("no GPU", cores=96, gpus=0),
+            record("no GPU, few cores", cores=32, gpus=0),
+            record("GPUs unknown", cores=96),
         ],
     )
     issues = found(session)
@@ -70,7 +74,11 @@ def test_records_of_allocations(session: esjobs.Session, tmp_path: Path) -> None
         "all memory, a GPU": {"memory-beside-gpus"},
         "a GPU a node": {"gpus-spread"},
         "few cores a node": {"cores-spread"},
+        "no GPU": {"gpu-node-without-gpus"},
     }
+    # three of four GPUs for four hours; all its node-hours are in the wrong partition
+    without = issues["no GPU"]["gpu-node-without-gpus"]
+    assert (without["value"], without["idle_gpu_h"], without["lost_node_h"]) == (0.75, 12.0, 4.0)
     cores = issues["all cores, a GPU"]["cores-beside-gpus"]
     # three GPUs without cores for four hours, as many as there were beside the one
     assert (cores["value"], cores["idle_gpu_h"], cores["severity"]) == (4.0, 12.0, "minor")

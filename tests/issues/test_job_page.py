@@ -101,8 +101,9 @@ def test_figures_have_the_units_that_people_write(detected: esjobs.Session) -> N
     shown = {metric: figure({"metric": metric, "mean": value}, "mean") for metric, value in mean.items()}
     assert list(shown.values()) == ["264 GF/s", "2.4 GHz", "350 W", "150 GB/s", "1.5"]
     row = dict.fromkeys(FOOTPRINTS.column_names) | {"metric": "power_w", "scope": "node", "total": 7.2e6}
+    row |= {"gap_frac": 0.0, "series_s": 14400.0}
     with_power = replace(story, footprints=(row,))
-    assert ("energy", "2 kWh (power_w, while sampled)") in record_lines(with_power)
+    assert ("energy", "2 kWh (power_w)") in record_lines(with_power)
     assert "2 kWh" in job_html(with_power)
     assert not [name for name, _ in record_lines(story) if name == "energy"]
 

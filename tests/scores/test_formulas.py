@@ -335,6 +335,23 @@ def test_every_family_names_its_source_and_what_its_scores_need() -> None:
         ("AMD EPYC 9684X", "zen4"),
         ("AMD EPYC 9575F", "zen5"),
         ("AMD Opteron 6274", None),
+        ("Intel Core i7-4790", "hsw"),
+        ("Intel Core i7-4930K", None),
+        ("Intel Core i7-6950X", "hsw"),
+        ("Intel Core i7-6700", "skx"),
+        ("Intel Core i7-8650U", "skx"),
+        ("Intel Core i9-10900K", "skx"),
+        ("Intel Core i7-1065G7", "icx"),
+        ("Intel Core i7-11700K", "icx"),
+        ("Intel Core i7-1165G7", "icx"),
+        ("Intel Core i7-12700K", None),
+        ("Intel Xeon W-2145", "skx"),
+        ("Intel Xeon W-3375", "icx"),
+        ("Intel Xeon E3-1245 v5", "skx"),
+        ("AMD Ryzen 7 5800X", "zen123"),
+        ("AMD Ryzen 9 7950X3D", "zen4"),
+        ("AMD Ryzen 7 7735HS", None),
+        ("AMD Ryzen 9 9950X", "zen5"),
     ],
 )
 def test_models_belong_to_families(model: str, family: str | None) -> None:
@@ -342,8 +359,11 @@ def test_models_belong_to_families(model: str, family: str | None) -> None:
     assert (None if known is None else known.name) == family
 
 
+DESKTOPS = ("Intel Core i7-6800K", "Intel Core i7-1065G7", "Intel Core i9-10900", "Intel Xeon W-3375")
+
+
 def test_no_model_belongs_to_two_families() -> None:
-    for model in (HSW, SKX, ICX, SPR, ZEN4, ZEN3, "Intel Xeon Platinum 8380H", "AMD EPYC 4564P"):
+    for model in (HSW, SKX, ICX, SPR, ZEN4, ZEN3, "Intel Xeon Platinum 8380H", "AMD EPYC 4564P", *DESKTOPS):
         assert sum(bool(family.models.fullmatch(model)) for family in FAMILIES) == 1
 
 

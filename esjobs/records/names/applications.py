@@ -49,16 +49,19 @@ class Applications:
         """Return the usual name of a job's application; None if nothing names one.
 
         Evidence counts in this order: file name of the program, words of its path, programs that the script
-        starts, words of the job's name; interpreters after all others. Cost: a look at the table per new
-        program and per name.
+        starts, the job's name as that of a program, its words; interpreters after all others. Cost: a look at
+        the table per new program and per name.
 
         >>> shipped().of_job("/opt/vasp/6.4/bin/vasp_std"), shipped().of_job("python3", "gromacs-run7")
         ('vasp', 'gromacs')
         >>> shipped().of_job("a.out", "half_dynamic"), shipped().of_job(None, None, "#run gmx\\nsrun gmx_mpi")
         (None, 'gromacs')
+        >>> shipped().of_job(None, "lmp"), shipped().of_job("pw.x", "lmp"), shipped().of_job(None, "lmpx")
+        ('lammps', 'quantum-espresso', None)
         """
         path = PurePosixPath((executable or "").lower())
-        programs, texts = tuple(_programs_of(script or "")), (job_name or "").lower()
+        texts = (job_name or "").strip().lower()
+        programs = (*_programs_of(script or ""), texts)
         for kind in self._kinds:
             found = kind.first((path.name,), str(path.parent)) or kind.first(programs, texts)
             if found is not None:

@@ -18,12 +18,12 @@ from esjobs.issues.plots import Floats, Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
 from esjobs.issues.rules.vocabulary import kind_of_fact
 from esjobs.pop.text import tree_lines
+from esjobs.records.series.energy import joules
 from esjobs.render.text.roofline import roofline_headline, roofline_notes
 from esjobs.render.text.table import write_text_table
 from esjobs.schema.scores import SCORE_NAMES
 
 _FORMS = {"B": "bytes", "B/s": "rate", "Hz": "clock", "W": "power"}
-_POWERS = ("power_w", "mem_power_w", "gpu_power_w")
 # Columns of a sparkline
 _LEAST, _MOST = 20, 100
 _AS_IS: dict[str, Any] = {"drop_whitespace": True, "break_long_words": False, "break_on_hyphens": False}
@@ -53,9 +53,9 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
             yield name, f"{value:,}"
         else:
             yield name, " ".join(filter(None, [formatted(value), field.unit]))
-    parts = {row["metric"]: row["total"] for row in story.footprints if row["metric"] in _POWERS}
-    if "energy_j" not in story.record and None not in parts.values() and parts:
-        yield "energy", f"{formatted(sum(parts.values()), 'energy')} ({' + '.join(parts)}, while sampled)"
+    parts = joules(story.footprints, story.record.get("wall_s"))
+    if "energy_j" not in story.record and parts:
+        yield "energy", f"{formatted(sum(parts.values()), 'energy')} ({' + '.join(parts)})"
 
 
 def _counter_lines(name: str, counters: list[tuple[str, float]]) -> Iterator[tuple[str, str]]:

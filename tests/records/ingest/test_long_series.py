@@ -312,6 +312,18 @@ def test_raw_samples_of_prometheus_become_rates(session: Session, tmp_path: Path
     assert {row["source"] for row in rows(session)} == {"alpha"}
 
 
+def test_labels_that_hold_a_sluid_become_the_number_of_the_job(session: Session, tmp_path: Path) -> None:
+    samples = [[BEGIN + 30 * n, str(90 * n)] for n in range(4)]
+    answer = tmp_path / "answer.json"
+    busy = [[time, "50"] for time, _ in samples]
+    answer.write_text(matrix((CPU | {"jobid": "s7GKQ2M41XRT00"}, samples), (GPU, busy)))
+    mapping = tmp_path / "numbers.toml"
+    mapping.write_text(CGROUPS.replace('job_id = "jobid", ', ""))
+    session.ingest("series", answer, fill=("job_id=4711",), mapping=mapping)
+    assert {row["job_id"] for row in rows(session)} == {"4711"}
+    assert {metric for metric, *_ in series(session, "4711")} == {"cpu_load", "gpu_load"}
+
+
 def test_shipped_maps_read_dcgm_and_the_exporters_of_jobstats(session: Session, tmp_path: Path) -> None:
     blank = "9223372036854775794"
     slot = {"Hostname": "g1", "gpu": "0", "GPU_I_ID": "7", "hpc_job": "4711"}

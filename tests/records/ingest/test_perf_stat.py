@@ -94,6 +94,22 @@ def test_fractions_of_any_locale(session: Session, tmp_path: Path, text: str, cl
     assert found["cycles"] == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "energy_j"),
+    [
+        ("  3,600.50 Joules power/energy-pkg/\n    400.25 Joules power/energy-ram/\n", 4000.75),
+        ("  3,600.50 Joules power/energy-pkg/\n  9,000.00 Joules power/energy-psys/\n", 3600.5),
+        ("  3,600.50 Joules power/energy-cores/\n", None),
+    ],
+)
+def test_joules_are_those_of_packages_and_memory(
+    session: Session, tmp_path: Path, text: str, energy_j: float | None
+) -> None:
+    counters(session, tmp_path, TEXT + text)
+    (job,) = jobs(session)
+    assert job.get("energy_j") == energy_j
+
+
 def test_what_was_not_measured_is_left_out_and_counted(session: Session, tmp_path: Path) -> None:
     (tmp_path / "perf-4711.csv").write_text(
         "<not supported>,,cycles,0,100.00,,\n<not counted>,,misses,0,0.00,,\n"

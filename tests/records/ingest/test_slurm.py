@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from esjobs.core.errors import InputError, UsageError
+from esjobs.api.session import Session
+from esjobs.core.errors import InputError, NoResultError, UsageError
 from esjobs.records.ingest.base import Parsed, Reject, parse_fill, settable
 from esjobs.records.ingest.formats.slurm import SLURM
 from esjobs.records.ingest.formats.slurm_lines import BARE_COLUMNS
@@ -160,6 +161,25 @@ def test_every_attempt_of_a_job_that_ran_again_is_a_job(tmp_path: Path, first: s
         "8": ("finished", 3 * 3600.0),
     }
     assert any("attempts" in note for note in notes)
+
+
+@pytest.mark.parametrize("first", ["NODE_FAIL", "PREEMPTED", "REQUEUED"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_attempts_in_several_loads_are_jobs_in_any_order(
+    tmp_path: Path, session: Session, first: str, order: tuple[int, ...]
+) -> None:
+    rows = [("7", "01", "02", first), ("7", "05", "06", first), ("7", "08", "09", "COMPLETED")]
+    for number in order:
+        session.ingest("slurm", written(tmp_path, attempts(rows[number]), f"{number}.txt"))
+    stored = {row["job_id"] for row in session.jobs()}
+    assert stored == {"7@2026-11-10T01:00:00", "7@2026-11-10T05:00:00", "7"}
+
+
+def test_a_job_that_only_has_attempts_is_not_found_with_their_names(tmp_path: Path, session: Session) -> None:
+    path = written(tmp_path, attempts(("7", "01", "02", "NODE_FAIL"), ("71", "01", "02", "NODE_FAIL")))
+    session.ingest("slurm", path)
+    with pytest.raises(NoResultError, match=r"use one of its attempts: 7@2026-11-10T01:00:00$"):
+        session.job("7")
 
 
 def test_a_job_that_waits_to_run_again_has_not_ended(tmp_path: Path) -> None:

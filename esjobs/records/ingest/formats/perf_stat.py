@@ -48,6 +48,8 @@ _NEGATIVE = 2.0**63
 _LONGEST = 1000
 
 _LACKING = ("<not supported>", "<not counted>")
+# Packages and main memory of a node (-a); that of cores lies inside the package.
+_ENERGY = ("power/energy-pkg/", "power/energy-ram/")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
@@ -122,6 +124,7 @@ def _job(job_id: str, block: _Block) -> dict[str, Any]:
         "wall_s": block.seconds.get("time elapsed"),
         "cpu_s": sum(cpu) if len(cpu) == 2 else None if clock is None else clock.value / 1000,
         "system_s": block.seconds.get("sys"),
+        "energy_j": sum(counters.get(event, 0.0) for event in _ENERGY) if _ENERGY[0] in counters else None,
         "counters": counters,
     }
 

@@ -349,7 +349,8 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
         )
     if account.attempts:
         notes.append(
-            f"{file}: attempts before Slurm ran the job again, named JOBID@START: {account.attempts:,}"
+            f"{file}: attempts that Slurm repeats after node failure, preemption or requeue, named "
+            f"JOBID@START: {account.attempts:,}"
         )
     if account.twice:
         notes.append(

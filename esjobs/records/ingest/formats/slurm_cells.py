@@ -26,6 +26,9 @@ _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
 STATES = {"COMPLETED": "finished", "CANCELLED": "cancelled", "REQUEUED": "preempted"}
 """The words of the catalogue; every other state is Slurm's in lower case: failed, timeout, out_of_memory."""
 
+RUN_AGAIN = frozenset({"NODE_FAIL", "PREEMPTED", "REQUEUED"})
+"""States after which Slurm runs a job again under its number, unless its site or user forbids it."""
+
 UNFINISHED = frozenset(
     {
         *(

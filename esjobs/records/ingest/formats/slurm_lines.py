@@ -224,7 +224,8 @@ def joined(
 ) -> list[Row]:
     """The jobs that have ended, each with what its steps say; ``running_at``: those that run, ended then.
 
-    An attempt after which Slurm ran the job again under its number is a job of its own, named by its start.
+    An attempt after which Slurm runs a job again under its number is a job of its own, named by its start.
+    The next attempt may be in another file, so its state decides, or a later start in this file.
     """
     jobs: dict[str, Row] = {}
     steps: dict[str, list[Row]] = {}
@@ -245,7 +246,7 @@ def joined(
                 row.cells[heading.at["end"]] = running_at
             steps[job] = []
             ended.append((row, steps[job]))
-            if _was_requeued(row, heading):
+            if _runs_again(row, heading):
                 _name_attempt(row, heading, account)
         elif job in jobs:
             account.joined += 1
@@ -266,16 +267,16 @@ def _begun(row: Row, heading: Heading) -> tuple[bool, str]:
     return start in cells.NOTHING, start
 
 
-def _was_requeued(row: Row, heading: Heading) -> bool:
+def _runs_again(row: Row, heading: Heading) -> bool:
     word = cells.state_word(_cell(row, heading, "state"))
-    return word == "REQUEUED" and _cell(row, heading, "end") not in cells.NOTHING
+    return word in cells.RUN_AGAIN and _cell(row, heading, "end") not in cells.NOTHING
 
 
 def _name_attempt(row: Row, heading: Heading, account: Account) -> None:
     start = _cell(row, heading, "start")
     for name in ("jobid", "jobidraw"):
         at = heading.at.get(name)
-        if at is not None and "@" not in row.cells[at]:
+        if at is not None and "@" not in row.cells[at] and start not in cells.NOTHING:
             row.cells[at] = f"{row.cells[at].strip()}@{start}"
             account.attempts += name == ("jobidraw" if "jobidraw" in heading.at else "jobid")
 
@@ -302,7 +303,7 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
     end = heading.at.get("end")
     word = "" if state is None else cells.state_word(row.cells[state].strip())
     open_end = end is not None and row.cells[end].strip() in cells.NOTHING
-    if (word not in cells.UNFINISHED and not (open_end and not word)) or _was_requeued(row, heading):
+    if (word not in cells.UNFINISHED and not (open_end and not word)) or _runs_again(row, heading):
         return False
     detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended. Export it again later"
     refusals.refuse(RowError(NOT_ENDED, "state", detail), row.number, excerpt(row.raw))
