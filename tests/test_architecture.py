@@ -75,11 +75,11 @@ _RECORDS = {
     "esjobs.records.errors",
     *("esjobs.records.series", "esjobs.records.accounting", "esjobs.records.export", *_PACKED, *_INGEST),
 }
-_FITTING = {*_RECORDS, "fitters", "fitters.layout"}
+_FITTING = {*_RECORDS, "fitters", "fitters.layout", "fitters.threads"}
 """What a capability may import, beside itself; what nobody has named here yet follows it too."""
 
-FITTING = ("speed", "flags", "pop", "similar")
-OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "errors", "today", "what_if")
+FITTING = ("speed", "flags", "pop", "similar", "errors")
+OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "today", "what_if")
 _CAPABILITIES = {f"esjobs.{each}" for each in (*FITTING, *OTHERS)} | {"esjobs.issues.detectors"}
 _BELOW_RENDER = {*_FITTING, "esjobs.settings", *_CAPABILITIES, "esjobs.records.demo"}
 _DASHBOARDS = {

@@ -1,10 +1,13 @@
 """Pages of a session: one subject, as an object, as text and as a file."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from esjobs.core.window import Window
+from esjobs.store.base import JobStore
 from esjobs.store.files.destination import writing_text
 
 Content = TypeVar("Content")
@@ -50,3 +53,10 @@ class Page(Generic[Content]):
         if self._text is not None:
             return f"<pre>{escape(self._text())}</pre>"
         return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="800"></iframe>'
+
+
+def usage_page(store: JobStore, window: Window, *, people: bool = True) -> Page[Window]:
+    """Return the usage of a window; ``people`` False: without names of users."""
+    from esjobs.render.usage_report import usage_html
+
+    return Page(window, partial(usage_html, store, window, people=people))

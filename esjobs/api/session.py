@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from esjobs.api.lazy import FacadeOf
-from esjobs.api.page import Page
+from esjobs.api.page import Page, usage_page
 from esjobs.core.arguments import Names, QueryOptions, Where, WindowLike, window_of
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoResultError, StoreError
@@ -367,7 +367,4 @@ class Session:
         return Page(data, partial(render, data))
 
     def _usage(self, window: WindowLike) -> "Page[Any]":
-        from esjobs.render.usage_report import usage_html
-
-        days = self._context.days(window)
-        return Page(days, partial(usage_html, self.store, days))
+        return usage_page(self.store, self._context.days(window))

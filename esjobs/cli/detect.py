@@ -81,21 +81,11 @@ def replay_rules(
 
     Each FILE extends the rules of the settings. Both are applied to stored measurements; nothing is written.
     """
-    from esjobs.core.arguments import window_of
-    from esjobs.issues.labelled import against_labels
-    from esjobs.issues.replay import replayed
-
     if not files and labels is None:
         raise click.UsageError("specify a rule file, or --labels")
     with obj.session() as session:
-        common = (session.store, session.settings, files)
-        if labels is not None:
-            answer = against_labels(*common, labels, window_of(window))
-            emit_answer(obj, answer, form, out, prose=["missed", "false"])
-            return
-        rows = replayed(*common, window_of(window))
-    title = "" if rows.num_rows else "no changes"
-    emit(rows, form, out, title=title, prose=["examples"])
+        answer = session.issues.replay(files, window, labels=labels)
+    emit_answer(obj, answer, form, out, prose=["missed", "false", "examples"])
 
 
 @example("esjobs job JOBID --out job.html", "esjobs job JOBID JOBID2")

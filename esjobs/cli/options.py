@@ -159,8 +159,11 @@ def score_option(argument: str) -> Callable[[_Function], _Function]:
     )
 
 
-def format_option(*forms: str) -> Callable[[_Function], _Function]:
-    """Option ``--format`` with these formats: default is that of the name of a file, else the first."""
+def format_option(*forms: str, rows: str = "") -> Callable[[_Function], _Function]:
+    """Option ``--format`` with these formats: default is that of the name of a file, else the first.
+
+    A file named as another format is refused. ``rows``: command that writes rows, where this one cannot.
+    """
     option = click.option(
         "--format",
         "form",
@@ -176,7 +179,11 @@ def format_option(*forms: str) -> Callable[[_Function], _Function]:
             source = click.get_current_context().get_parameter_source("form")
             if source is ParameterSource.DEFAULT and "out" in options:
                 ending = Path(options["out"]).suffix.lower().removeprefix(".")
-                options["form"] = ending if ending in forms else options["form"]
+                if ending in forms:
+                    options["form"] = ending
+                elif ending in (*STREAMED, *PICTURES):
+                    use = f"use {rows}" if rows and ending in STREAMED else f"it writes {', '.join(forms)}"
+                    raise click.UsageError(f"this command does not write {ending}; {use}")
             return function(*arguments, **options)
 
         return option(chosen)  # type: ignore[return-value]

@@ -15,6 +15,8 @@ from esjobs.core.words import Level
 if TYPE_CHECKING:
     from esjobs.api.page import Page
 
+_FORMS = ("table", "json", "html")
+
 
 def _page(obj: Context, level: Level, name: str, form: str, out: str) -> None:
     from esjobs.render.text.profile import write_json, write_page
@@ -45,8 +47,6 @@ def _write(
 
     from esjobs.store.files.destination import writing_text
 
-    if form == "table" and out.endswith((".html", ".json")):
-        form = out.rpartition(".")[2]
     if form == "html":
         page.save(out)
         if out != "-" and not obj.quiet:
@@ -62,7 +62,7 @@ def _write(
 @example("esjobs site ALDER-HEP", "esjobs site ALDER-HEP --out alder.html")
 @click.command()
 @click.argument("name", metavar="NAME", shell_complete=names_of("queue", "site"))
-@format_option("table", "json", "html")
+@format_option(*_FORMS, rows="esjobs show flags --site NAME, or esjobs query")
 @out_option
 @click.pass_obj
 def site(obj: Context, name: str, form: str, out: str) -> None:
@@ -76,7 +76,7 @@ def site(obj: Context, name: str, form: str, out: str) -> None:
 @example("esjobs show factors --level cpu_model", "esjobs cpu CPU")
 @click.command()
 @click.argument("name", metavar="NAME", shell_complete=names_of("cpu_model"))
-@format_option("table", "json", "html")
+@format_option(*_FORMS, rows="esjobs show factors --level cpu_model --name NAME")
 @out_option
 @click.pass_obj
 def cpu(obj: Context, name: str, form: str, out: str) -> None:
@@ -88,7 +88,7 @@ def cpu(obj: Context, name: str, form: str, out: str) -> None:
 @click.command()
 @click.argument("name", metavar="NAME")
 @window_option
-@format_option("table", "json", "html")
+@format_option(*_FORMS, rows="esjobs show issues --user NAME, or esjobs jobs --where user=NAME")
 @out_option
 @click.pass_obj
 def user(obj: Context, name: str, window: str | None, form: str, out: str) -> None:
@@ -100,7 +100,7 @@ def user(obj: Context, name: str, window: str | None, form: str, out: str) -> No
 @click.command()
 @click.argument("name", metavar="NAME")
 @window_option
-@format_option("table", "json", "html")
+@format_option(*_FORMS, rows="esjobs show issues --project NAME, or esjobs jobs --where project=NAME")
 @out_option
 @click.pass_obj
 def project(obj: Context, name: str, window: str | None, form: str, out: str) -> None:

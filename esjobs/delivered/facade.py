@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from typing import Any
 
 from esjobs.core.arguments import WindowLike, listed, split, window_of
 from esjobs.records.answer import Answer
@@ -26,10 +25,9 @@ class Delivered(Facade):
         """
         from esjobs.delivered.work import delivered
 
-        clock = self._context.clock
+        store, clock = self._context.store, self._context.clock
         span = window_of(window, clock)
-        options: Any = {"vo": vo, "one_scale": one_scale, "clock": clock}
-        return delivered(self._context.store, split(by), span, listed(where), **options)
+        return delivered(store, split(by), span, listed(where), vo=vo, one_scale=one_scale, clock=clock)
 
     def accounted(
         self,

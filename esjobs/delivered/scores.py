@@ -35,11 +35,12 @@ def run_for(store: JobStore, window: Window) -> StoredRun | None:
 
     Shared time over the time of both together, so that the spelling of a window decides nothing.
     """
-    runs = [run for run in stored_runs(store, SPEED) if run.complete and not run.restriction]
-    best = max((_shared(run.window, window) for run in runs), default=0.0)
+    runs = (run for run in stored_runs(store, SPEED) if run.complete and not run.restriction)
+    shares = [(run, _shared(run.window, window)) for run in runs]
+    best = max((share for _, share in shares), default=0.0)
     if not best:
         return latest_run(store, SPEED)
-    return latest_first(run for run in runs if _shared(run.window, window) == best)[0]
+    return latest_first(run for run, share in shares if share == best)[0]
 
 
 def _shared(one: Window, other: Window) -> float:

@@ -45,6 +45,10 @@ class Parts:
     jobs: Floats
     failed: Floats
 
+    def at(self, chosen: Mask) -> "Parts":
+        """Return the chosen ones."""
+        return Parts(self.cell[chosen], self.culprit[chosen], self.jobs[chosen], self.failed[chosen])
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -121,7 +125,8 @@ def judge(cells: Cells) -> Judged:
     share = observed / np.maximum(jobs, 1)
     bound = observed - HALF_WIDTH_90 * np.sqrt(scale * observed * (1 - share))
     found = (q < FALSE_DISCOVERIES) & (observed >= LEAST_FAILURES) & (bound > LEAST_RATIO * expected)
-    found &= _without_its_worst_task(cells, rate, variance, scale)
+    if found.any():
+        found = _without_its_worst_task(cells, found, rate, variance, scale)
     spread = scale * cells.by_node(cells.jobs * rate * (1 - rate)) / np.maximum(expected, _NOTHING)
     low, high = _interval(observed, expected, np.maximum(spread, _NOTHING))
     return Judged(jobs, observed, expected, low, high, q, found, scale)
@@ -175,9 +180,10 @@ def _tail(observed: Floats, expected: Floats, variance: Floats) -> Floats:
     return np.where(observed > 0, tail, 1.0)
 
 
-def _without_its_worst_task(cells: Cells, rate: Floats, variance: Floats, scale: float) -> Mask:
-    """Return true for nodes that still fail without the culprit that adds most failures."""
+def _without_its_worst_task(cells: Cells, found: Mask, rate: Floats, variance: Floats, scale: float) -> Mask:
+    """Return true for found nodes that still fail without the culprit that adds most failures."""
     parts = cells.parts or Parts(np.arange(len(cells.node)), cells.task, cells.jobs, cells.failed)
+    parts = parts.at(found[cells.node[parts.cell]])
     node, share = cells.node[parts.cell], parts.jobs / np.maximum(cells.jobs[parts.cell], _NOTHING)
     expected, spread = parts.jobs * rate[parts.cell], variance[parts.cell] * share
     # the culprit of each node with the largest excess
@@ -198,7 +204,7 @@ def _without_its_worst_task(cells: Cells, rate: Floats, variance: Floats, scale:
     )
     p = _tail(observed, mean, scale * total)
     enough = (observed > LEAST_RATIO * mean) & (observed >= _WITHOUT_TASK_FAILURES)
-    return np.asarray((p < _WITHOUT_TASK_P) & enough, np.bool_)
+    return np.asarray(found & (p < _WITHOUT_TASK_P) & enough, np.bool_)
 
 
 def _interval(observed: Floats, expected: Floats, spread: Floats) -> tuple[Floats, Floats]:

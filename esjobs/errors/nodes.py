@@ -11,7 +11,7 @@ import pyarrow as pa
 from esjobs.core.conditions import named, written
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import exact_percent
-from esjobs.core.query import Count, Either, Filter, In, Missing, Moment, NotIn
+from esjobs.core.query import Count, Either, Filter, In, Missing, Moment, NotIn, Present
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
 from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, Parts, judge
@@ -35,7 +35,8 @@ _FAST, _MANY = 0.25, 2.0
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 
 # the queue, for sites are made of queues: groups need no merging
-_KEYS = ("queue", "site", "node", "task_id", "processing_type", "user", "job_name")
+_KEYS = ("queue", "site", "node", "task_id", "processing_type")
+_KEYS_WITHOUT_TASK = (*_KEYS, "user", "job_name")
 _FAILED = (In("state", FAILED),)
 _SUMS = (
     Count("jobs"),
@@ -43,6 +44,8 @@ _SUMS = (
     Moment(("core_s",), "failed_core_s", where=_FAILED),
     Moment(("wall_s",), "wall_s"),
 )
+# numbers in the range of one that occurs; from there on sorting is faster
+_SPARSE = 32
 # jobs of the sites whose groups are in memory together
 _BATCH_JOBS = 1_500_000
 _SCHEMA = pa.schema(
@@ -98,9 +101,9 @@ def failing_nodes(
     killed jobs do not count. ``servers``: patterns of hosts that are not nodes. ``every``: all nodes, with
     an empty ``kind`` where nothing is found. See :func:`esjobs.errors.black_holes.judge`.
 
-    Cost: three grouped queries over sites and errors, one (node x task) for sites of at most 1.5 M jobs
-    together, two per node that is found. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for a
-    condition on nodes.
+    Cost: three grouped queries over sites and errors, two (node x task; of jobs without one, node x user x
+    name) for sites of at most 1.5 M jobs together, two per node that is found. Raises :class:`NoJobsError`
+    without jobs, :class:`UsageError` for a condition on nodes.
     """
     if any(named(each) == "node" for each in where):
         raise UsageError("nodes are compared with the others of their site; use --site or --queue, or --all")
@@ -115,8 +118,7 @@ def failing_nodes(
     judgeable = _judgeable(store, present, window)
     for some in in_batches(rates):
         at = (*elsewhere, written("site", "=", [rate["site"] for rate in some]))
-        filters = (*job_filters(store, at, window), *judgeable)
-        sites = _sites(aggregate(store, _KEYS, _SUMS, window, where=filters).table, servers)
+        sites = _sites(_groups(store, window, (*job_filters(store, at, window), *judgeable)), servers)
         for rate in some:
             site = sites.get(rate["site"], _NO_NODES)
             if site.ephemeral:
@@ -186,9 +188,17 @@ def _judgeable(store: JobStore, where: Sequence[str], window: Window | None) -> 
     return ended, Either((In("state", FINISHED), NotIn("error", tuple(dull)), Missing("error")))
 
 
-def _sites(groups: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
+def _groups(store: JobStore, window: Window | None, filters: Sequence[Filter]) -> pa.Table:
+    """Return the sums by site, node, task and type; of jobs without a task by user and job name, too."""
+    found = [
+        encoded(aggregate(store, keys, _SUMS, window, where=(*filters, rule), books=False).table)
+        for keys, rule in ((_KEYS, Present("task_id")), (_KEYS_WITHOUT_TASK, Missing("task_id")))
+    ]
+    return pa.concat_tables(found, promote_options="default").unify_dictionaries()
+
+
+def _sites(of: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
     """Return the sites of groups by site, node, task and type."""
-    of = encoded(groups)
     if not of.num_rows:
         return {}
     text, texts = coded(of, "node")
@@ -197,9 +207,9 @@ def _sites(groups: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
     stratum, culprit = _strata(of, site, len(sites))
     usable = of_text[text] >= 0
     names = list(spelled)
-    nodes, node = np.unique((site * len(names) + of_text[text])[usable], return_inverse=True)
+    nodes, node = _distinct((site * len(names) + of_text[text])[usable])
     n_strata = int(stratum.max()) + 1
-    cells, cell = np.unique(node * n_strata + stratum[usable], return_inverse=True)
+    cells, cell = _distinct(node * n_strata + stratum[usable])
     jobs, failed, wall_s, lost_s = (
         _numbers(of, name)[usable] for name in ("jobs", "failed", "wall_s", "failed_core_s")
     )
@@ -238,7 +248,7 @@ def _strata(of: pa.Table, site: Ints, n_sites: int) -> tuple[Ints, Ints]:
     )
     no_task = task == 0
     common = np.where(no_task, len(tasks) + user * len(names) + name, task)
-    common = np.unique(common, return_inverse=True)[1]
+    common = _distinct(common)[1]
     of_site = common * n_sites + site
     small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
     nobody = no_task & (user == 0) & (name == 0)
@@ -246,6 +256,19 @@ def _strata(of: pa.Table, site: Ints, n_sites: int) -> tuple[Ints, Ints]:
     whose = np.where(user > 0, user - 1, len(users) + name - 1)
     culprit = np.where(nobody, -1, np.where(no_task, len(tasks) + whose, task))
     return np.where(small, int(common.max(initial=0)) + 1 + kind, common), culprit
+
+
+def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct numbers in order, and the position of each; dense ones are not sorted."""
+    size = int(numbers.max(initial=-1)) + 1
+    if size > _SPARSE * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    present = np.zeros(size, np.bool_)
+    present[numbers] = True
+    distinct = np.flatnonzero(present)
+    position = np.zeros(size, np.int64)
+    position[distinct] = np.arange(len(distinct))
+    return distinct, position[numbers]
 
 
 def _summed(group: Ints, values: Floats) -> Floats:

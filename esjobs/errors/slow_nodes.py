@@ -107,7 +107,8 @@ def _by_events(
     for some in in_batches(sites):
         at = (*elsewhere, written("site", "=", [each["site"] for each in some]))
         filters = job_filters(store, at, window)
-        found = aggregate(store, ("site", "node", *_TASK, *_CPU), _SUMS, window, where=filters).table
+        keys = ("site", "node", *_TASK, *_CPU)
+        found = aggregate(store, keys, _SUMS, window, where=filters, books=False).table
         for one_cpu in _by_cpu(encoded(found), servers):
             judged = _judged(one_cpu, rho)
             n_compared += int(np.isfinite(judged.slower).sum())

@@ -68,7 +68,8 @@ class Issues(Facade):
         common = (context.store, context.settings, paths(files))
         if labels is not None:
             return against_labels(*common, Path(labels), days)
-        return Answer(replayed(*common, days))
+        rows = replayed(*common, days)
+        return Answer(rows, title="" if rows.num_rows else "no changes")
 
     def work_list(
         self,

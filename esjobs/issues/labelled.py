@@ -9,18 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import InputError, NoResultError
-from esjobs.core.query import Days
 from esjobs.core.rates import wilson
 from esjobs.core.sections import Sections
 from esjobs.core.window import Window
 from esjobs.issues.in_force import in_force
-from esjobs.issues.replay import batches, flagged_by
+from esjobs.issues.replay import batches, examined_days, flagged_by
 from esjobs.issues.series_jobs import stored_days
-from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
 from esjobs.records.ingest.formats.reference_scores import cells
 from esjobs.records.ingest.reading.small_files import text_of
-from esjobs.schema.issues import ISSUE_DAYS
 from esjobs.store.base import JobStore
 
 _EXAMPLES = 5
@@ -86,14 +83,9 @@ def against_labels(
     rules = [rule.name for rule in judging.rules.rules if rule.name in named]
     if unknown := sorted(named - set(rules)):
         raise InputError(f"{labels}: unknown rule '{unknown[0]}'; list: esjobs rules show")
-    days = (
-        read_table(store, ISSUE_DAYS, [Days.of_window(window or stored_days(store))], ["day"])
-        .column("day")
-        .to_pylist()
-    )
     tallies: dict[str, _Tally] = defaultdict(_Tally)
     n_jobs = 0
-    for day in sorted(set(days)):
+    for day in examined_days(store, window or stored_days(store)):
         for jobs, footprints, measures in batches(store, judging, judging, day):
             names = list(zip(*(jobs.column(name).to_pylist() for name in ("source", "job_id")), strict=True))
             mine = {

@@ -1,7 +1,7 @@
 """Comparison of rule sets on stored measures, footprints and records; writes nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -88,12 +88,12 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     measured now, from stored series. Raises :class:`NoResultError` if no day of the window was processed, or
     if these series are gone.
     """
-    days = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
+    days = examined_days(store, window)
     if not days:
         raise NoResultError(f"no day of {window} has been examined; run: esjobs detect --window {window}")
     changes: dict[tuple[str, str], _Change] = defaultdict(_Change)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for day in sorted(set(days)):
+    for day in days:
         for jobs, footprints, measures in batches(store, now, then, day):
             _compare(now, then, jobs, footprints, measures, changes, counts)
     order = {rule.name: index for index, rule in enumerate((*then.rules.rules, *now.rules.rules))}
@@ -115,6 +115,12 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
         )
     ]
     return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def examined_days(store: JobStore, window: Window) -> list[date]:
+    """Return the days of a window whose jobs were examined, in order."""
+    days = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
+    return sorted(set(days))
 
 
 def batches(
@@ -147,10 +153,18 @@ def flagged_by(
     judging: Judging, jobs: pa.Table, footprints: pa.Table | None, measures: pa.Table | None
 ) -> dict[str, npt.NDArray[np.bool_]]:
     """Return by rule which jobs of a batch it flags."""
+    ((_, verdicts),) = _judged((judging,), jobs, footprints, measures)
+    return {rule: found.ranks >= 0 for rule, found in verdicts.items()}
+
+
+def _judged(
+    judgings: Sequence[Judging], jobs: pa.Table, footprints: pa.Table | None, measures: pa.Table | None
+) -> list[tuple[Facts, dict[str, _Verdicts]]]:
+    """Return the facts and verdicts of each rule set on a batch."""
     series_s = None if footprints is None else _series_s(jobs, footprints)
-    facts = Facts(jobs, judging.clusters, footprints, series_s)
-    measured = {} if measures is None else stored_measures(facts, measures)
-    return {rule: found.ranks >= 0 for rule, found in _verdicts(judging, facts, measured).items()}
+    facts = [Facts(jobs, judging.clusters, footprints, series_s) for judging in judgings]
+    measured = {} if measures is None else stored_measures(facts[0], measures)
+    return [(fact, _verdicts(judging, fact, measured)) for judging, fact in zip(judgings, facts, strict=True)]
 
 
 def _compare(
@@ -162,13 +176,8 @@ def _compare(
     changes: dict[tuple[str, str], _Change],
     counts: dict[str, list[int]],
 ) -> None:
-    series_s = None if footprints is None else _series_s(jobs, footprints)
-    facts = [Facts(jobs, judging.clusters, footprints, series_s) for judging in (now, then)]
-    measured = {} if measures is None else stored_measures(facts[0], measures)
-    before, after = (
-        _verdicts(judging, fact, measured) for judging, fact in zip((now, then), facts, strict=True)
-    )
-    hours = np.nan_to_num(facts[1].column("core_h"))
+    (_, before), (facts, after) = _judged((now, then), jobs, footprints, measures)
+    hours = np.nan_to_num(facts.column("core_h"))
     nothing = _Verdicts(np.full(jobs.num_rows, -1, np.int64), np.empty(0), np.empty(0))
     for rule in dict.fromkeys((*before, *after)):
         first, second = before.get(rule, nothing), after.get(rule, nothing)

@@ -56,12 +56,12 @@ _LONGEST_BY_DAY = 62
 Row = dict[str, Any]
 
 
-def usage_html(store: JobStore, window: Window) -> str:
+def usage_html(store: JobStore, window: Window, *, people: bool = True) -> str:
     """Return the page of a window as self-contained HTML, for screen and print.
 
     All jobs that ended in the window count, whatever their state. *Lost* and *idle* are those of ``query``.
-    Cost: some ten grouped queries to the jobs, and one to each of scores
-    and issues. Raises :class:`NoJobsError` without jobs.
+    ``people`` False: without names of users: others keep a page that is sent. Cost: some ten grouped queries
+    to the jobs, and one to each of scores and issues. Raises :class:`NoJobsError` without jobs.
     """
     total = query_jobs(store, [], _METRICS, window=window).to_pylist()[0]
     parts = [
@@ -70,7 +70,7 @@ def usage_html(store: JobStore, window: Window) -> str:
         _outcomes(store, window, total["core_h"]),
         _names(store, window, "queue", "Queues"),
         _names(store, window, "project", "Projects"),
-        _names(store, window, "user", "Users"),
+        _names(store, window, "user", "Users") if people else None,
         _scores(store, window),
         _issues(store, window),
         _delivered(store, window),

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from esjobs.api.page import usage_page
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.numbers import core_h, count, percent
@@ -23,7 +24,8 @@ _MOST_NAMED = 5
 def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | None:
     """Return the notice of the month before on one day of a month; None on others, and without jobs.
 
-    ``day``: of the month; by then late records have come. Cost: that of two questions for delivered work.
+    ``day``: of the month; by then late records have come. Cost: that of three questions for delivered work,
+    and of a page of usage.
     """
     if night.day != day:
         return None
@@ -47,7 +49,8 @@ def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | No
     # pledges are those of federations: rows without a site
     pledged = by_federation.filter(pc.is_valid(by_federation.column("pledge_h")))
     rows = pa.concat_tables([by_site, pledged], promote_options="default")
-    return Notice(identity, "delivered", "info", title, text, night, rows=_csv(rows))
+    page = usage_page(store, window, people=False).html
+    return Notice(identity, "delivered", "info", title, text, night, rows=_csv(rows), page=page)
 
 
 def _csv(rows: pa.Table) -> str:

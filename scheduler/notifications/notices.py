@@ -59,8 +59,8 @@ class Notice:
     and ``proposed_corepower`` (measured, with its 90 % interval ``estimate_low`` to ``estimate_high``) are
     benchmark per core. ``n_groups``: compared sites (CPU models). ``also``: other processing types with the
     same confirmed deviation. ``checks``, ``refuted_by``: as in ``flags``. ``confirmed``: True if cleared to
-    send to a site. ``rows``: CSV that a mail carries as a file. ``user``: whose jobs
-    it is about. None: unknown, or not applicable to the kind.
+    send to a site. ``rows``: CSV, ``page``: HTML that a mail carries as files. ``user``:
+    whose jobs it is about. None: unknown, or not applicable to the kind.
     """
 
     id: str
@@ -97,6 +97,7 @@ class Notice:
     refuted_by: str | None = None
     also: tuple[str, ...] = ()
     rows: str | None = None
+    page: str | None = None
     user: str | None = None
 
     @property

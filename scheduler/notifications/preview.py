@@ -1,5 +1,6 @@
 """Messages of a night as files; nothing is sent or stored."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -93,16 +94,18 @@ def _contents(post: Post, entry: Entry, recipient: Recipient) -> Iterator[tuple[
         body = post.body(entry, recipient, made)
     except SettingsError as error:
         raise SettingsError(f"recipient '{recipient.name}': {error}") from error
+    # users have any names
+    name = re.sub(r"[^\w.@+' -]", "_", recipient.name)
     if recipient.channel != "mail":
-        yield f"{recipient.name}.json", body
+        yield f"{name}.json", body
         return
-    yield f"{recipient.name}.eml", body
-    yield f"{recipient.name}.txt", made.texts.text.encode()
+    yield f"{name}.eml", body
+    yield f"{name}.txt", made.texts.text.encode()
     # with the picture beside it, for a browser
-    html = made.texts.html.replace(f"cid:{cid_of(entry)}", f"{recipient.name}.png")
-    yield f"{recipient.name}.html", html.encode()
+    html = made.texts.html.replace(f"cid:{cid_of(entry)}", f"{name}.png")
+    yield f"{name}.html", html.encode()
     if made.picture is not None:
-        yield f"{recipient.name}.png", made.picture.png
+        yield f"{name}.png", made.picture.png
 
 
 def _write(path: Path, content: bytes) -> str:

@@ -2,8 +2,10 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -25,6 +27,12 @@ Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "satur
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 
 _SIMPLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# a local part without what mail servers give a meaning of their own (% ! | / and quotes), and a realm
+_USER = re.compile(r"[A-Za-z0-9._+'-]{1,64}(@[A-Za-z0-9._-]{1,200})?")
+OPTED_OUT = "opted out"
+NOT_A_NAME = "characters that no address has"
+NO_ADDRESS = "no address in the file"
+NOT_AN_ADDRESS = "not a valid address"
 
 
 def _word(value: str) -> str:
@@ -33,7 +41,7 @@ def _word(value: str) -> str:
     return value
 
 
-def _mail_address(value: str) -> str:
+def _is_address(value: str) -> bool:
     # takes as long to import as all other settings
     from email.errors import MessageError
     from email.headerregistry import Address
@@ -41,8 +49,12 @@ def _mail_address(value: str) -> str:
     try:
         valid = value.isascii() and "@" in value and bool(Address(addr_spec=value).domain)
     except (MessageError, ValueError, IndexError):
-        valid = False
-    if not valid or not value.isprintable() or " " in value:
+        return False
+    return valid and value.isprintable() and " " not in value
+
+
+def _mail_address(value: str) -> str:
+    if not _is_address(value):
         raise PydanticCustomError("address", "expected an address such as grid-support@site.example")
     return value
 
@@ -119,7 +131,7 @@ class Recipient(_Section):
     role: Role
     channel: Channel
     address: _Address | None = None
-    """Of a mail; of role ``user`` with ``{user}`` in place of the name."""
+    """Of a mail; of role ``user`` with ``{user}`` in place of the name, without ``@REALM``."""
     addresses: Path | None = None
     """CSV file of role ``user``: user, address; it wins over ``address``."""
     opt_out: Path | None = None
@@ -150,26 +162,37 @@ class Recipient(_Section):
         return self.name.partition(_OF_USER)[2] or None
 
     def of_user(self, user: str) -> "Recipient | None":
-        """Return the recipient that a user is; None without an address, and for one who wants no mail.
+        """Return the recipient that a user is; None for one who gets no mail, see :meth:`of_users`."""
+        return next((each for each in self.of_users((user,)) if isinstance(each, Recipient)), None)
 
-        Names of other than letters, digits, dots, dashes and underscores have none, and what is no address
-        is none. Raises :class:`SettingsError` for a file that cannot be read.
+    def of_users(self, users: Sequence[str]) -> "Iterator[Recipient | str]":
+        """Yield for each user the recipient they are, or the reason why they get no mail.
+
+        An address in the file wins over the pattern, and is one for any name. Kerberos principals
+        (``name@REALM``) may stand in both files as ``name``, and are ``name`` in the pattern. Both files are
+        read once. Raises
+        :class:`SettingsError` for a file that cannot be read.
         """
-        return next(self.of_users((user,)), None)
-
-    def of_users(self, users: Sequence[str]) -> "Iterator[Recipient]":
-        """Yield the recipients that users are, as :meth:`of_user`; both files are read once."""
         opted_out = {row[0].strip().casefold() for row in (_rows(self.opt_out) if users else ())}
-        wanted = [user for user in users if _SIMPLE.fullmatch(user) and user.casefold() not in opted_out]
-        rows = _rows(self.addresses) if wanted else ()
+        rows = _rows(self.addresses) if users else ()
         listed = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1}
-        for user in wanted:
-            address = listed.get(user) or (self.address or "").replace("{user}", user)
-            try:
-                _mail_address(address)
-            except PydanticCustomError:
-                continue
-            yield self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
+        for user in users:
+            name = user.partition("@")[0]
+            address = listed.get(user) or listed.get(name)
+            if opted_out & {user.casefold(), name.casefold()}:
+                yield OPTED_OUT
+            elif address is None and self.address is None:
+                yield NO_ADDRESS
+            elif address is None and not _USER.fullmatch(user):
+                yield NOT_A_NAME
+            else:
+                address = address or (self.address or "").replace("{user}", name)
+                named = f"{self.name}{_OF_USER}{user}"
+                yield (
+                    self.model_copy(update={"name": named, "address": address})
+                    if _is_address(address)
+                    else NOT_AN_ADDRESS
+                )
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -329,10 +352,20 @@ class NotifySettings(_Section):
         return found.of_user(user) if found is not None and found.role == "user" else None
 
     def recipients_of(self, users: Iterable[str]) -> Iterator[Recipient]:
-        """Yield the recipients, in place of role ``user`` each of these users who has an address."""
+        """Yield the recipients, in place of role ``user`` each of these users who gets mail."""
         named = sorted(set(users))
         for recipient in self.recipients:
             if recipient.role == "user":
-                yield from recipient.of_users(named)
+                yield from (each for each in recipient.of_users(named) if isinstance(each, Recipient))
             else:
                 yield recipient
+
+    def without_mail(self, users: Iterable[str]) -> dict[str, int]:
+        """Return how many of these users get no mail, by reason; none without role ``user``."""
+        named = sorted(set(users))
+        found = [
+            [each for each in recipient.of_users(named) if isinstance(each, str)]
+            for recipient in self.recipients
+            if recipient.role == "user"
+        ]
+        return dict(Counter(chain.from_iterable(found)))

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -119,7 +119,8 @@ def notify_night(
             outbox.put(_queued_again(outbox.in_states(["abandoned"])))
         ended = _send(outbox, mailer, lease, night)
         outbox.tidy()
-    return _report(night, notices, ended, time.perf_counter() - began)
+    without = settings.without_mail(notice.user for notice in notices if notice.user)
+    return _report(night, notices, ended, without, time.perf_counter() - began)
 
 
 def _queued_again(entries: Iterable[Entry]) -> list[Entry]:
@@ -161,7 +162,13 @@ def _undelivered_entries(entry: Entry, outbox: Outbox, mailer: Mailer, night: da
     return queued(others, [notice], outbox.of_night(night).values(), mailer.draft(night))
 
 
-def _report(night: date, notices: Sequence[Notice], ended: Sequence[Entry], seconds: float) -> RunReport:
+def _report(
+    night: date,
+    notices: Sequence[Notice],
+    ended: Sequence[Entry],
+    without_mail: Mapping[str, int],
+    seconds: float,
+) -> RunReport:
     states = Counter(entry.state for entry in ended)
     return RunReport(
         STEP,
@@ -171,7 +178,10 @@ def _report(night: date, notices: Sequence[Notice], ended: Sequence[Entry], seco
         seconds,
         rows_are="notices",
         rows_become="messages sent",
-        counts={f"messages {state}": states[state] for state in ("failed", "abandoned") if states[state]},
+        counts={
+            **{f"messages {state}": states[state] for state in ("failed", "abandoned") if states[state]},
+            **{f"users without mail: {reason}": n for reason, n in without_mail.items()},
+        },
         notes=tuple(
             f"{entry.recipient}: {entry.state}, {entry.error}" for entry in ended if entry.state != "sent"
         ),

@@ -275,6 +275,27 @@ def test_the_name_of_a_file_chooses_the_format(filled: Path, tmp_path: Path, com
     assert out.read_text(encoding="utf-8") != wanted
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("site ALDER-HEP", "page.csv"),
+        ("user ann", "page.parquet"),
+        ("project ann", "page.jsonl"),
+        ("cpu ann", "page.svg"),
+        ("errors", "rows.html"),
+    ],
+)
+def test_a_format_that_a_command_lacks_is_refused(
+    filled: Path, tmp_path: Path, command: str, name: str
+) -> None:
+    refused = run(*command.split(), "--out", str(tmp_path / name), store=filled)
+    assert refused.exit_code == 2
+    assert "does not write" in refused.stderr
+    if name.endswith(".csv"):
+        assert "esjobs show flags --site NAME" in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_failed_export_leaves_the_old_file(filled: Path, tmp_path: Path) -> None:
     out = tmp_path / "jobs.csv"
     out.write_text("old")

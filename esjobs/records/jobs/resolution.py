@@ -35,12 +35,14 @@ def aggregate(
     *,
     where: Sequence[Filter] = (),
     drops: Sequence[DropRule] = (),
+    books: bool = True,
 ) -> Aggregate:
     """Group and sum jobs by any groupable fields; ``where``: on stored fields.
 
-    Resolved keys come dictionary-encoded. One query, and a read of imported tables where sites are resolved.
+    Resolved keys come dictionary-encoded. One query, two with ``books``, and a read of imported tables where
+    sites are resolved.
     """
-    query = Query(store_keys(keys), tuple(metrics), window, tuple(where), tuple(drops))
+    query = Query(store_keys(keys), tuple(metrics), window, tuple(where), tuple(drops), books=books)
     answer = store.aggregate(query)
     return Aggregate(resolve_keys(answer.table, keys, resolvers(store, keys, window)), answer.books)
 

@@ -55,11 +55,12 @@ def mail_of(
                 filename="deviations.png",
             )
     for notice in entry.parsed:
-        if notice.rows is not None:
-            name = f"{notice.kind}-{notice.night}.csv"
-            # as bytes: a text would get other ends of lines
-            body, charset = notice.rows.encode(), {"charset": "utf-8"}
-            mail.add_attachment(body, maintype="text", subtype="csv", filename=name, params=charset)
+        for text, form in ((notice.rows, "csv"), (notice.page, "html")):
+            if text is not None:
+                name = f"{notice.kind}-{notice.night}.{form}"
+                # as bytes: a text would get other ends of lines
+                body, charset = text.encode(), {"charset": "utf-8"}
+                mail.add_attachment(body, maintype="text", subtype=form, filename=name, params=charset)
     # folded, a subject gets a space in front in some mail programs; 998 characters are allowed
     mail.policy = SMTP.clone(max_line_length=200)
     # boundaries are made up anew each time otherwise

@@ -28,7 +28,10 @@ def body_of(entry: Entry, notices: Sequence[Notice], text: str) -> bytes:
         "created_at": entry.first_at.isoformat(),
         "subject": entry.subject,
         "text": text,
-        "notices": [notice.plain() for notice in notices],
+        # a page is for people
+        "notices": [
+            {name: value for name, value in notice.plain().items() if name != "page"} for notice in notices
+        ],
     }
     return json.dumps(content, sort_keys=True, ensure_ascii=True).encode()
 

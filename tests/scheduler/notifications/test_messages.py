@@ -108,14 +108,16 @@ def entry_id(mail: EmailMessage) -> str:
     return str(mail["X-Esjobs-Notification"])
 
 
-def test_rows_of_a_notice_are_a_file_of_the_mail() -> None:
+def test_rows_and_page_of_a_notice_are_files_of_the_mail() -> None:
     rows = 'site,core_h\n"A, B",1.5\n\'=1+1,é\n'
-    month = Notice("m", "delivered", "info", "Delivered in 2025-06", "", NIGHT, rows=rows)
+    month = Notice("m", "delivered", "info", "Delivered in 2025-06", "", NIGHT, rows=rows, page="<p>ü</p>\n")
     assert read(written([month])) == (month,)
     _, mail = mail_of(month, made=settings(coordinator()))
-    (attached,) = mail.iter_attachments()
-    assert (attached.get_content_type(), attached.get_filename()) == ("text/csv", f"delivered-{NIGHT}.csv")
-    assert attached.get_content() == rows
+    attached = list(mail.iter_attachments())
+    assert [(each.get_content_type(), each.get_filename(), each.get_content()) for each in attached] == [
+        ("text/csv", f"delivered-{NIGHT}.csv", rows),
+        ("text/html", f"delivered-{NIGHT}.html", month.page),
+    ]
     assert list(mail_of(notice())[1].iter_attachments()) == []
 
 

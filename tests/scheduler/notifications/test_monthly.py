@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -44,6 +45,18 @@ def test_its_file_has_the_rows_of_the_command(session: Session) -> None:
     for each, row in zip(read, rows, strict=True):
         for name in ("core_h", "declared_h", "measured_h"):
             assert each[name] == "" if row[name] is None else float(each[name]) == row[name]
+
+
+def test_its_page_needs_no_network_is_small_and_names_no_users(session: Session) -> None:
+    notice = monthly_notice(session.store, date(2025, 7, 3), 3)
+    assert notice is not None
+    assert notice.page is not None
+    assert "<title>Usage, 2025-06-01 to 2025-06-30</title>" in notice.page
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", notice.page)
+    assert len(notice.page.encode()) < 300_000
+    users = session.query("user", "jobs").rows.column("user").to_pylist()
+    assert users
+    assert not [name for name in users if name and f">{name}<" in notice.page]
 
 
 def test_it_comes_once_a_month_and_only_with_jobs(session: Session) -> None:

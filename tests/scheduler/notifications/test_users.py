@@ -99,6 +99,47 @@ def test_a_test_needs_one_user(store: DuckStore, server: MailServer) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "a\nBcc: x@y.example",
+        "a,b",
+        "<a>",
+        "a@b@c",
+        "@b",
+        "a@",
+        '"a"',
+        "a b",
+        "a%b",
+        "a!b",
+        "a|b",
+        "a/b",
+        "ä",
+        "",
+    ],
+)
+def test_names_that_no_address_has(name: str) -> None:
+    made = Recipient.model_validate(USERS)
+    assert made.of_user(name) is None
+    assert list(made.of_users([name])) == ["characters that no address has"]
+
+
+def test_users_without_mail_are_counted_by_reason(
+    store: DuckStore, server: MailServer, tmp_path: Path
+) -> None:
+    (tmp_path / "none.txt").write_text("dave\n")
+    made = mailed(server, USERS | {"opt_out": str(tmp_path / "none.txt")})
+    alerts = found("ann@REALM", "o'hara", "dave", "a,b", "<c>")
+    report = notify_night(store, office(made, Clock()), NIGHT, alerts=alerts)
+    assert set(taken(server)) == {"ann@hpc.example", "o'hara@hpc.example"}
+    assert report.counts == {
+        "users without mail: characters that no address has": 2,
+        "users without mail: opted out": 1,
+    }
+    rows = preview(store, office(made, Clock()), NIGHT, tmp_path / "out", alerts)
+    assert {row.address for row in rows} == {"ann@hpc.example", "o'hara@hpc.example"}
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         USERS | {"address": "all@hpc.example"},
@@ -116,14 +157,22 @@ def test_settings_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
 
 def test_files_that_are_wrong(tmp_path: Path) -> None:
     table, unwanted = tmp_path / "addresses.csv", tmp_path / "none.txt"
-    table.write_text('\ufeff"ann";"a.smith@uni.example"\nbob;not an address\n', encoding="utf-8")
+    rows = ('\ufeff"ann";"a.smith@uni.example"', "bob;not an address", "Eva Maier;eva@uni.example")
+    table.write_text("\n".join(rows), encoding="utf-8")
     unwanted.write_text("\ufeffDave,\n", encoding="utf-8")
     one = Recipient.model_validate(USERS | {"addresses": str(table), "opt_out": str(unwanted)})
-    found = {name: one.of_user(name) for name in ("ann", "bob", "dave", "a..b", ".x", "..", "eve")}
-    assert {name: each and each.address for name, each in found.items()} == {
+    addresses = {
         "ann": "a.smith@uni.example",
-        **dict.fromkeys(("bob", "dave", "a..b", ".x", ".."), None),
+        "ann@LOCAL": "a.smith@uni.example",
+        "Eva Maier": "eva@uni.example",
         "eve": "eve@hpc.example",
+        "eve@UNI.EXAMPLE": "eve@hpc.example",
+        "o'hara": "o'hara@hpc.example",
+        "bob": "not a valid address",
+        **dict.fromkeys(("dave", "DAVE@LOCAL"), "opted out"),
+        **dict.fromkeys(("a..b", ".x", ".."), "not a valid address"),
     }
+    found = [each if isinstance(each, str) else each.address for each in one.of_users(list(addresses))]
+    assert found == list(addresses.values())
     with pytest.raises(SettingsError):
         Recipient.model_validate(USERS | {"opt_out": str(tmp_path / "absent")}).of_user("ann")
