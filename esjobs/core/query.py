@@ -4,9 +4,10 @@ Keys and fields are catalogue names, values are bound parameters. No joins, no e
 exactly or refuses.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import chain
 from typing import Literal
 
 from esjobs.core import fields
@@ -234,19 +235,11 @@ class Query:
                     f"'{made.name}' is derived from '{made.field}' and is not a key of jobs here"
                 )
         for key in self.keys:
-            if self.made_key(key) is not None:
-                continue
-            key_field = self.field(key)
-            if not key_field.groupable or isinstance(key_field.derived, fields.Resolved):
-                listed = "esjobs fields" if self.over is None else "docs/tables.md"
-                raise UsageError(f"a store cannot group by '{key}'; list fields: {listed}")
-        for name in filter_fields((*self.where, *(rule.keep for rule in self.drops))):
-            derived = self.field(name).derived
-            if isinstance(derived, fields.Resolved):
-                raise UsageError(f"a store cannot filter by '{name}'; filter by {derived.field}")
-        for metric in self.metrics:
-            for name in metric_fields(metric):
-                self.field(name)
+            if self.made_key(key) is None:
+                self._require_groupable(key)
+        self._require_filters(filter_fields((*self.where, *(rule.keep for rule in self.drops))))
+        for name in chain.from_iterable(map(metric_fields, self.metrics)):
+            self.field(name)
         if self.over is not None:
             self._check_rows(self.over)
 
@@ -262,6 +255,18 @@ class Query:
         """Return the field that describes a key in the answer."""
         made = self.made_key(name)
         return self.field(name) if made is None else made.meaning
+
+    def _require_filters(self, names: Iterable[str]) -> None:
+        for name in names:
+            derived = self.field(name).derived
+            if isinstance(derived, fields.Resolved):
+                raise UsageError(f"a store cannot filter by '{name}'; filter by {derived.field}")
+
+    def _require_groupable(self, key: str) -> None:
+        key_field = self.field(key)
+        if not key_field.groupable or isinstance(key_field.derived, fields.Resolved):
+            listed = "esjobs fields" if self.over is None else "docs/tables.md"
+            raise UsageError(f"a store cannot group by '{key}'; list fields: {listed}")
 
     def _check_rows(self, table: Table) -> None:
         if self.drops:

@@ -126,6 +126,7 @@ def _written(character: str) -> str:
     forms = {
         escaped,
         rf"\\+{escaped}",
+        # a percent sign that was quoted again is %25
         _bytes(r"%(?:25)*", data),
         _bytes(r"\\+x", data),
         r"\\+u" + r"\\+u".join(_hex(units[at : at + 2]) for at in range(0, len(units), 2)),
@@ -138,6 +139,7 @@ def _written(character: str) -> str:
         case " ":
             forms.add(r"\+")
         case "+":
+            # the alphabet of base64 in addresses has - for + and _ for /
             forms.add("-")
         case "/":
             forms.add("_")

@@ -71,6 +71,21 @@ LARGEST = 10**9
 """No limit may be larger: in seconds it is thirty years, and no job has so many cores or events."""
 
 
+def _unusable_range(rules: CleaningRules, kind: str) -> tuple[str, object, str] | None:
+    low, high = getattr(rules, f"min_{kind}"), getattr(rules, f"max_{kind}")
+    # written so that NaN, which compares with nothing, is refused
+    if not 0 <= low <= LARGEST:
+        return f"min_{kind}", low, f"a number from 0 to {LARGEST}"
+    if not 0 < high <= LARGEST:
+        return f"max_{kind}", high, f"a number above 0 and up to {LARGEST}"
+    if low < high:
+        return None
+    # where the upper one is the default, only the lower one can have been set
+    if high == getattr(CleaningRules, f"max_{kind}"):
+        return f"min_{kind}", low, f"a number below max_{kind} ({high})"
+    return f"max_{kind}", high, f"a number above min_{kind} ({low})"
+
+
 def unusable(rules: CleaningRules) -> tuple[str, object, str] | None:
     """Return name, value and accepted range of the first invalid rule; None if all are valid.
 
@@ -81,24 +96,11 @@ def unusable(rules: CleaningRules) -> tuple[str, object, str] | None:
         if not 1 <= getattr(rules, name) <= LARGEST:
             return name, getattr(rules, name), f"a whole number from 1 to {LARGEST}"
     for kind in ("wall_s", "efficiency"):
-        low, high = getattr(rules, f"min_{kind}"), getattr(rules, f"max_{kind}")
-        # written so that NaN, which compares with nothing, is refused
-        if not 0 <= low <= LARGEST:
-            return f"min_{kind}", low, f"a number from 0 to {LARGEST}"
-        if not 0 < high <= LARGEST:
-            return f"max_{kind}", high, f"a number above 0 and up to {LARGEST}"
-        if low >= high and high == getattr(
-            CleaningRules, f"max_{kind}"
-        ):  # only the other one can have been set
-            return f"min_{kind}", low, f"a number below max_{kind} ({high})"
-        if low >= high:
-            return f"max_{kind}", high, f"a number above min_{kind} ({low})"
+        if wrong := _unusable_range(rules, kind):
+            return wrong
     if not rules.finished_states or not all(map(str.strip, rules.finished_states)):
-        return (
-            "finished_states",
-            list(rules.finished_states),
-            "a list of at least one state; no state is empty",
-        )
+        accepted = "a list of at least one state; no state is empty"
+        return "finished_states", list(rules.finished_states), accepted
     if not all(pattern.strip(" *") for pattern in rules.excluded_types):
         return "excluded_types", list(rules.excluded_types), "a list of types; no type is empty or only *"
     return None

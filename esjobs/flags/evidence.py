@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain
 from typing import Any
 
 from esjobs.core.numbers import day_range
@@ -82,8 +83,7 @@ class StoredVerdicts:
         wanted = [night for night in nights if night not in self._runs]
         if not wanted:
             return
-        ends = [_end(night) for night in wanted]
-        where = [In("window_end", tuple(end.isoformat() for end in ends))]
+        where = [In("window_end", tuple(_end(night).isoformat() for night in wanted))]
         found = runs_of(read_table(self._store, RUNS, where, COLUMNS).to_pylist(), SPEED)
         for night in wanted:
             self._runs[night] = []
@@ -99,16 +99,12 @@ class StoredVerdicts:
         speed changed inside the window, its jobs scatter as if the records were wrong; a window after the
         change compares it again.
         """
-        self.look_ahead(night for run in runs.all for night in _nights_before(run))
-        earlier = {run.run: self._earlier(run) for run in runs.all}
-        self._read_flags([*runs.all, *(run for run in earlier.values() if run is not None)])
+        self.look_ahead(chain.from_iterable(map(_nights_before, runs.all)))
+        earlier = [self._earlier(run) for run in runs.all]
+        self._read_flags([*runs.all, *filter(None, earlier)])
         limit = float(runs.followed.settings.get("fit", {}).get("deviation_limit", DEVIATION_LIMIT))
-        tables = [_Verdicts(run.window, self._rows[run.run], limit, self._margin) for run in runs.all]
-        before = [
-            None if other is None else _Verdicts(other.window, self._rows[other.run], limit, self._margin)
-            for run in runs.all
-            for other in [earlier[run.run]]
-        ]
+        tables = [self._verdicts(run, limit) for run in runs.all]
+        before = [None if other is None else self._verdicts(other, limit) for other in earlier]
         kinds = [verdicts.confirmed_kinds() for verdicts in tables]
         found = {}
         for key in tables[0].rows:
@@ -130,13 +126,17 @@ class StoredVerdicts:
         )
         return next(similar, None)
 
+    def _verdicts(self, run: StoredRun, limit: float) -> "_Verdicts":
+        return _Verdicts(run.window, self._rows[run.run], limit, self._margin)
+
     def _read_flags(self, runs: Iterable[StoredRun]) -> None:
         wanted = {run.run: run.headline for run in runs if run.run not in self._rows}
         if not wanted:
             return
         where = [In("run", tuple(sorted(wanted)))]
         methods = {method for method in wanted.values() if method is not None}
-        if methods and None not in wanted.values():
+        # a run without a headline is read whole, and the others with it
+        if len(methods) == len(set(wanted.values())):
             where.append(In("method", tuple(sorted(methods))))
         found: dict[str, dict[Key, Mapping[str, Any]]] = {run: {} for run in wanted}
         for row in read_table(self._store, FLAGS, where, _COLUMNS).to_pylist():
@@ -161,6 +161,7 @@ class _Verdicts:
         return row is not None and row["confirmed"] is True and same_side(row["deviation"], deviation)
 
     def confirmed_kinds(self) -> Mapping[tuple[str, str], Sequence[tuple[str, float]]]:
+        """Return the types whose deviation is confirmed, with it, by level and name."""
         found = defaultdict(list)
         for (level, kind, name), row in self.rows.items():
             if kind != ALL_TYPES and row["confirmed"] is True and row["deviation"] is not None:

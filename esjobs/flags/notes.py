@@ -132,16 +132,19 @@ def _flags(
     rows = read_table(store, FLAG_STATES, where, _COLUMNS).to_pylist()
     if not rows:
         raise NoResultError("no flags yet; run: esjobs watch")
-    names = sorted({row["name"] for row in rows})
-    (spelt,) = as_stored("no flag of", [name], names, how="esjobs show flag_states")
-    mine = [row for row in rows if row["name"] == spelt]
+    mine = _having(rows, "name", name, "no flag of", how="esjobs show flag_states")
     # a queue often has the name of its site, whose flags follow from those of its queues
     mine = [row for row in mine if row["level"] != "site"] or mine
-    levels = sorted({row["level"] for row in mine})
+    spelt, levels = mine[0]["name"], sorted({row["level"] for row in mine})
     if len(levels) > 1:
         raise UsageError(f"{spelt} has flags as {' and as '.join(levels)}; specify the level")
-    if processing_type is not None:
-        kinds = sorted({row["processing_type"] for row in mine})
-        (kind,) = as_stored(f"no flag of {spelt} for", [processing_type], kinds)
-        mine = [row for row in mine if row["processing_type"] == kind]
-    return mine
+    if processing_type is None:
+        return mine
+    return _having(mine, "processing_type", processing_type, f"no flag of {spelt} for")
+
+
+def _having(
+    rows: Sequence[Mapping[str, Any]], column: str, value: str, lacking: str, **how: str
+) -> list[Mapping[str, Any]]:
+    (spelt,) = as_stored(lacking, [value], sorted({row[column] for row in rows}), **how)
+    return [row for row in rows if row[column] == spelt]

@@ -40,16 +40,21 @@ def open_flags(
         first = min(flags, key=_rank)
         if first["state"] in states:
             similar = [row for row in flags if row["state"] == first["state"]]
-            row = {**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))}
-            last = answers.get((first["level"], first["name"]))
-            if last is not None and last["night"] >= first["since"]:
-                row |= {"answered_on": last["entered_at"].date(), "answer": last["text"]}
-            found.append(row)
+            found.append(_row(first, similar, answers.get((first["level"], first["name"]))))
     found.sort(key=lambda row: (_ORDER[row["state"]], LEVELS.index(row["level"]), row["since"], row["name"]))
     schema = table_schema(FLAG_STATES)
     fields = [schema.field(name) for name in _FACTS]
     more = [("kinds", pa.string()), ("answered_on", pa.date32()), ("answer", pa.string())]
     return pa.Table.from_pylist(found, schema=pa.schema([*fields, *(pa.field(*each) for each in more)]))
+
+
+def _row(
+    first: Mapping[str, Any], similar: Sequence[Mapping[str, Any]], last: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    row = {**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))}
+    if last is not None and last["night"] >= first["since"]:
+        row |= {"answered_on": last["entered_at"].date(), "answer": last["text"]}
+    return row
 
 
 def _answers(store: JobStore, levels: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:

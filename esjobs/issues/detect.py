@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -147,6 +148,16 @@ def _progress(
     return progress_of(store, made, now, lambda _, fingerprint: _digest(judging, [fingerprint], nothing))
 
 
+def _counts(balance: _Balance) -> dict[str, Any]:
+    return {
+        **{name: balance.n[name] for name in _COUNTED},
+        "not_eligible": _by_name(balance.not_eligible),
+        "infos": _by_name(balance.infos),
+        # tags are infos: nobody has to act
+        "n_issues": balance.severities.total() - balance.severities["info"],
+    }
+
+
 def _day(
     store: JobStore, judging: Judging, day: date, fingerprint: str, late: LateJobs | None
 ) -> tuple[_Balance, Sequence[Change]]:
@@ -160,10 +171,9 @@ def _day(
             for table in (MEASURES, FOOTPRINTS, ISSUES)
         }
         names = fields_needed(judging.rules)
-        if late is None:
-            for block in day_blocks(store, judging, day):
-                for of_block in block_jobs(store, judging, day, names, block):
-                    _of_block(judging, day, of_block, spools, balance)
+        for block in day_blocks(store, judging, day) if late is None else ():
+            for of_block in block_jobs(store, judging, day, names, block):
+                _of_block(judging, day, of_block, spools, balance)
         _of_records(store if late is None else late.store, judging, day, names, spools, balance)
         balance.n.update({table.name: sum(spool.rows.values()) for table, spool in spools.items()})
         changes: list[Change] = [
@@ -171,16 +181,7 @@ def _day(
             for table, spool in spools.items()
             if late is None or spool.rows
         ]
-    row = {
-        "day": day,
-        "fingerprint": fingerprint,
-        "rules": judging.rules.digest,
-        **{name: balance.n[name] for name in _COUNTED},
-        "not_eligible": _by_name(balance.not_eligible),
-        "infos": _by_name(balance.infos),
-        # tags are infos: nobody has to act
-        "n_issues": sum(count for name, count in balance.severities.items() if name != "info"),
-    }
+    row = {"day": day, "fingerprint": fingerprint, "rules": judging.rules.digest, **_counts(balance)}
     changes.append(write(ISSUE_DAYS, str(day), rows_table(ISSUE_DAYS, [row]).to_batches()))
     return balance, changes
 

@@ -1,11 +1,13 @@
 """Rules against jobs that people labelled: precision and recall; writes nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.errors import InputError, NoResultError
@@ -61,11 +63,38 @@ class _Tally:
     false: list[str] = field(default_factory=list)
 
     def add(self, job: str, *, labelled: bool, flagged: bool) -> None:
+        """Count a job; keep its name where label and finding disagree."""
         self.n_labelled += labelled
         self.n_flagged += flagged
         self.n_right += labelled and flagged
         if labelled != flagged:
             (self.missed if labelled else self.false).append(job)
+
+
+def _labelled(
+    jobs: pa.RecordBatch, labels: Labels
+) -> tuple[list[tuple[str, str]], dict[int, frozenset[str]]]:
+    """Return source and id of every job, and the rules of the labelled ones by row."""
+    names = list(zip(*(jobs.column(name).to_pylist() for name in ("source", "job_id")), strict=True))
+    of_rows = {}
+    for row, (source, job) in enumerate(names):
+        # a label without a source holds for the job of any source, and wins
+        found = labels.get((None, job), labels.get((source, job)))
+        if found is not None:
+            of_rows[row] = found
+    return names, of_rows
+
+
+def _add(
+    tally: _Tally,
+    rule: str,
+    names: Sequence[tuple[str, str]],
+    labelled: Mapping[int, frozenset[str]],
+    flagged: npt.NDArray[np.bool_] | None,
+) -> None:
+    for row, rules in labelled.items():
+        is_flagged = flagged is not None and bool(flagged[row])
+        tally.add("/".join(names[row]), labelled=rule in rules, flagged=is_flagged)
 
 
 def against_labels(
@@ -85,23 +114,16 @@ def against_labels(
         raise InputError(f"{labels}: unknown rule '{unknown[0]}'; list: esjobs rules show")
     tallies: dict[str, _Tally] = defaultdict(_Tally)
     n_jobs = 0
-    for day in examined_days(store, window or stored_days(store)):
-        for jobs, footprints, measures in batches(store, judging, judging, day):
-            names = list(zip(*(jobs.column(name).to_pylist() for name in ("source", "job_id")), strict=True))
-            mine = {
-                row: wanted[key]
-                for row, (source, job) in enumerate(names)
-                for key in ((source, job), (None, job))
-                if key in wanted
-            }
-            if not mine:
-                continue
-            n_jobs += len(mine)
-            flagged = flagged_by(judging, jobs, footprints, measures)
-            for rule in rules:
-                for row, of_job in mine.items():
-                    is_flagged = bool(flagged[rule][row]) if rule in flagged else False
-                    tallies[rule].add("/".join(names[row]), labelled=rule in of_job, flagged=is_flagged)
+    days = examined_days(store, window or stored_days(store))
+    of_days = chain.from_iterable(batches(store, judging, judging, day) for day in days)
+    for jobs, footprints, measures in of_days:
+        names, mine = _labelled(jobs, wanted)
+        if not mine:
+            continue
+        n_jobs += len(mine)
+        flagged = flagged_by(judging, jobs, footprints, measures)
+        for rule in rules:
+            _add(tallies[rule], rule, names, mine, flagged.get(rule))
     if not n_jobs:
         raise NoResultError(f"no labelled job was examined; run: esjobs detect, and check job_id in {labels}")
     rows = pa.Table.from_pylist([_row(rule, n_jobs, tallies[rule]) for rule in rules], SCHEMA)

@@ -33,13 +33,17 @@ def measurements(batch: Batch, wanted: Collection[tuple[str, str]] = USUAL) -> I
     own = {detector.name for detector in DETECTORS}
     foreign = sorted({name for name, _ in wanted} - own)
     for detector in (*DETECTORS, *map(detector_named, foreign)):
-        needed = np.logical_and.reduce([batch.has(metric) for metric in detector.metrics])
-        if detector.any_metrics:
-            needed &= np.logical_or.reduce([batch.has(metric) for metric in detector.any_metrics])
-        rows = np.flatnonzero(needed)
+        rows = _with_metrics(batch, detector)
         if len(rows):
             variants = [each for each in detector.variants if (detector.name, each) in wanted]
             yield from (_measurement(batch, detector, variant, rows) for variant in variants)
+
+
+def _with_metrics(batch: Batch, detector: Detector) -> npt.NDArray[np.int64]:
+    needed = np.logical_and.reduce([batch.has(metric) for metric in detector.metrics])
+    if detector.any_metrics:
+        needed &= np.logical_or.reduce([batch.has(metric) for metric in detector.any_metrics])
+    return np.flatnonzero(needed)
 
 
 def _measurement(batch: Batch, detector: Detector, variant: str, rows: npt.NDArray[np.int64]) -> Measurement:

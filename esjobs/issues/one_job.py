@@ -145,7 +145,7 @@ def _stories(
     roofs = {} if clusters is None else _rooflines(store, where, series, present, clusters)
     for job in jobs:
         if records[job] or series[job]:
-            own = scores[job][0] if scores[job] else None
+            own = next(iter(scores[job]), None)
             yield JobStory(
                 *job,
                 present[job],

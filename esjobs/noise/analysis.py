@@ -1,5 +1,6 @@
 """Analysis of recorded runs: statistics per level, detected levels, overhead of a collector."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,8 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
     """
     everything = read_runs(files)
     runs, n_runs_skipped = ungated(everything, gate)
-    levels = sorted({run.level for run in everything})
+    n_runs = Counter(run.level for run in everything)
+    levels = sorted(n_runs)
     times = {level: _times(runs, level) for level in levels}
     clean = times.get(0.0, [])
     if len(clean) < 2:
@@ -71,11 +73,12 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
             "fewer than two runs without noise (level 0) remain; record more runs, or raise the gate"
         )
     found = {level: summary(values) for level, values in times.items() if values}
+    # the clean level is what the others are compared with; it has no verdict of its own
     judged = {0.0: "clean", **verdicts([(level, each.mean) for level, each in found.items()])}
     rows: list[dict[str, Any]] = []
     for level in levels:
         n = len(times[level])
-        row = {"level": level, "n": n, "n_runs_skipped": sum(run.level == level for run in everything) - n}
+        row = {"level": level, "n": n, "n_runs_skipped": n_runs[level] - n}
         if level in found:
             row |= _level_row(found[level], precision) | {"verdict": judged[level]}
         if level in found and level > 0:
@@ -124,21 +127,26 @@ def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: flo
     return tuple(notes)
 
 
+def _require_two(path: Path, times: Sequence[float]) -> None:
+    if len(times) < 2:
+        raise InputError(
+            f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or raise "
+            "the gate"
+        )
+
+
 def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
     """Return the overhead of a collector: runs with it off against on, both without noise.
 
     Raises :class:`InputError` for invalid files, different configurations, or too few runs.
     """
     everything = [read_runs([path]) for path in (off, on)]
-    same_configuration([run for runs in everything for run in runs])
+    runs_of_both = [*everything[0], *everything[1]]
+    same_configuration(runs_of_both)
     sides = [ungated([run for run in runs if run.level == 0], gate) for runs in everything]
-    times = [[run.seconds for run in kept] for kept, _ in sides]
+    times = [_times(kept, 0.0) for kept, _ in sides]
     for path, values in zip((off, on), times, strict=True):
-        if len(values) < 2:
-            raise InputError(
-                f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or "
-                "raise the gate"
-            )
+        _require_two(path, values)
     try:
         found = cost(*times)
     except OverflowError:
@@ -155,7 +163,7 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
         "n_on": len(times[1]),
         "n_runs_skipped": sum(number for _, number in sides),
     }
-    n_noisy = sum(run.level > 0 for runs in everything for run in runs)
+    n_noisy = sum(run.level > 0 for run in runs_of_both)
     notes = [_cost_sentence(found)]
     if n_noisy:
         notes.append(f"runs with injected noise, ignored: {n_noisy}")

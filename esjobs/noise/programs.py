@@ -133,7 +133,7 @@ def run(
 def _require(plan: Plan, programs: Path) -> None:
     if plan.collective not in COLLECTIVES:
         raise UsageError(f"unknown collective '{plan.collective}'; use one of: {', '.join(COLLECTIVES)}")
-    if plan.repeat < 1 or plan.ranks < 1 or not 0 <= plan.bytes <= 1 << 30:
+    if min(plan.repeat, plan.ranks) < 1 or not 0 <= plan.bytes <= 1 << 30:
         raise UsageError("runs and ranks must be above 0, bytes from 0 to 1 GiB")
     if not 0 < plan.seconds <= _LONGEST_S:
         raise UsageError(
@@ -141,10 +141,14 @@ def _require(plan: Plan, programs: Path) -> None:
         )
     if 0 not in plan.levels or not all(0 <= level <= 100 for level in plan.levels):
         raise UsageError("levels must be per cent from 0 to 100 and include 0 (without noise)")
-    for name in PROGRAMS:
-        if not (programs / name).is_file():
-            raise UsageError(f"{programs} has no program {name}; run: esjobs noise build {programs}")
+    _require_programs(programs)
     _require_launcher(plan.launcher)
+
+
+def _require_programs(folder: Path) -> None:
+    for name in PROGRAMS:
+        if not (folder / name).is_file():
+            raise UsageError(f"{folder} has no program {name}; run: esjobs noise build {folder}")
 
 
 def _require_launcher(launcher: str) -> None:

@@ -57,10 +57,11 @@ class Times:
 
 
 def summary(values: Sequence[float]) -> Times:
-    """Return mean, median with its 95 % interval, spread and outliers of repeated times."""
+    """Return mean and median with their 99 % intervals, spread and outliers of repeated times."""
     times = np.sort(np.asarray(values, float))
     n = len(times)
     mean = Mean(n, float(times.mean()), float(times.std(ddof=1)) if n > 1 else 0.0)
+    # ranks between which the median lies whatever the distribution: the normal limit of a binomial count
     low, high = math.floor((n - _Z * math.sqrt(n)) / 2), math.ceil(1 + (n + _Z * math.sqrt(n)) / 2)
     ranked = low >= 1 and high <= n
     first, third = np.percentile(times, [25, 75])
@@ -83,6 +84,7 @@ def runs_needed(mean: Mean, precision: float) -> int | None:
     >>> runs_needed(Mean(22, 431.0, 1.3), 0.002)
     19
     """
+    # n is on both sides, in t and in the root: doubled until it suffices, then bisected
     low, high = 2, 2
     while Mean(high, mean.mean, mean.sd).half_width > precision * mean.mean:
         low, high = high, high * 2
@@ -114,6 +116,7 @@ def threshold(detected: Sequence[tuple[float, bool]]) -> float | None:
     0.3
     """
     smallest = None
+    # from the top: a lucky hit below a level that was missed is no limit of detection
     for level, seen in sorted(detected, reverse=True):
         if not seen:
             break
@@ -145,12 +148,14 @@ def cost(off: Sequence[float], on: Sequence[float]) -> Cost:
 
     Both need at least two times, all above 0.
     """
+    # a collector costs a share of the time: on logarithms a ratio is a difference
     a, b = np.log(np.asarray(off, float)), np.log(np.asarray(on, float))
     part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
     error = math.sqrt(part_a + part_b)
     found = float(b.mean() - a.mean())
     if error == 0:
         return Cost(math.expm1(found), math.expm1(found), math.expm1(found))
+    # Welch and Satterthwaite: the two sides need not scatter alike
     freedom = (part_a + part_b) ** 2 / (part_a**2 / (len(a) - 1) + part_b**2 / (len(b) - 1))
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
     return Cost(math.expm1(found), math.expm1(found - reach), math.expm1(found + reach))

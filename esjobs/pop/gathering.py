@@ -104,6 +104,7 @@ def _gather_one(
         junk |= _take(spool, ready[start : start + _PER_LOAD], seen, source, put, counts)
     counts["junk"] += len(junk)
     _report_junk(spool, [name for name, mark in junk.items() if remembered.get(name) != mark], counts, notes)
+    # bounded: a spool full of junk must not grow the value with every night
     after = json.dumps(dict(sorted(junk.items())[:_REMEMBERED])) if junk else None
     if after != before:
         store.compare_and_set(key, before, after)

@@ -55,11 +55,12 @@ def join(
         rows = _reports_of(store, day) if day in fingerprints else []
         records = _records(store, sorted({row["job_id"] for row in rows}))
         joined, orphans = _matched(rows, records)
-        fingerprint = {"fingerprint": fingerprints.get(day)}
+        # also those that the day had before: their scaling may be gone
         touched |= {name for (name,) in _groups(store, POP, "application", where=(Days("day", day, day),))}
         touched |= {record["application"] for _, record in joined}
-        pop = [{**row, **fingerprint} for row in _pop(joined)]
-        aside = [{**row, **fingerprint} for row in _aside(orphans)]
+        pop, aside = list(_pop(joined)), list(_aside(orphans))
+        for row in (*pop, *aside):
+            row["fingerprint"] = fingerprints.get(day)
         changes += _change(store, POP, day, pop) + _change(store, ORPHANS, day, aside)
         n_in += len(rows)
         n_pop += len(pop)
@@ -215,18 +216,22 @@ def _missing_applications(rows: Sequence[Row]) -> Iterator[Row]:
             yield {**row, "report": content_id({"parts": parts}, 40), "time": latest}
 
 
+def _core_h(record: Row) -> float | None:
+    wall, cores = record["wall_s"], record["cores"]
+    return None if wall is None or cores is None else wall * cores / 3600
+
+
 def _row(row: Row, record: Row) -> dict[str, Any]:
     left_out = ("load_id", "fingerprint")
     kept = {name: row[name] for name in POP.column_names if name in row and name not in left_out}
     metrics = judged(row)
     mpi = metrics["mpi_parallel_efficiency"]
-    wall, cores = record["wall_s"], record["cores"]
     return {
         **kept,
         **metrics,
         **{name: record[name] for name in ("source", "queue", "user", "project", "application", "end_time")},
         "main": bool(row["main"]) and row["level"] == "application",
-        "core_h": wall * cores / 3600 if wall is not None and cores is not None else None,
+        "core_h": _core_h(record),
         "status": "no_data" if is_empty(row) else metrics["parallel_efficiency_status"],
         "worst": worst_branch(metrics) if row["level"] == "application" else None,
         "active_s": active_time(row),

@@ -116,6 +116,7 @@ class RemoteSpool:
     settings: TalpSettings
 
     def files(self) -> dict[str, Seen]:
+        """List the folder by rsync; whatever is listed counts as settled. Cost: one connection."""
         seen = {}
         for line in self._run(["-d", "--list-only", "--", f"{self.name}/"]).splitlines():
             listed = _LISTED.fullmatch(line)
@@ -129,6 +130,7 @@ class RemoteSpool:
         return {name: _mark((to / name).lstat()) for name in names if (to / name).is_file()}
 
     def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
+        """Remove files that still are as their copies; return the names that remain."""
         # rsync removes files whose content is here. It would copy changed ones first and remove them, too,
         # unstored: without a usable folder for temporary files it cannot copy them and leaves them alone.
         nowhere = next((folder for folder in ("/proc", "/dev/fd") if os.path.isdir(folder)), "/")

@@ -1,7 +1,7 @@
 """Pipeline step: quality index from a questionnaire and job records; comparison of two indices."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from esjobs.schema.provisioning import QUALITY_INDEX
 from esjobs.schema.provisioning_names import AREAS
 from esjobs.store.base import JobStore
 
+_Key = tuple[Any, ...]
 COMPARED_SCHEMA = pa.schema(
     [
         *(("area", pa.string()), ("points_a", pa.float64()), ("points_b", pa.float64())),
@@ -127,6 +128,10 @@ def indexed(store: JobStore, assessment: str) -> pa.Table:
     return rows.sort_by("position").select([*shown, "weight", "coverage"])
 
 
+def _of_area(keys: Iterable[_Key], area: str) -> list[_Key]:
+    return [key for key in keys if key[0] == area]
+
+
 def compare(store: JobStore, first: str, second: str) -> Answer:
     """Compare two indices on the inputs that both have, with the same meaning.
 
@@ -135,28 +140,24 @@ def compare(store: JobStore, first: str, second: str) -> Answer:
     """
     a, b = _stored(store, first), _stored(store, second)
     inputs = [_inputs(side) for side in (a, b)]
-    every = list(dict.fromkeys((*inputs[0], *inputs[1])))
-    common = [key for key in every if all(key in side for side in inputs)]
-    notes = {f"only in one of them: {key[0]}: {key[1]}" for key in every if key not in common}
-    weights, other_weights = _weights(a), _weights(b)
-    if weights != other_weights or any(
-        inputs[0][key]["weight"] != inputs[1][key]["weight"] for key in common
-    ):
+    every = list(inputs[0] | inputs[1])
+    common = [key for key in inputs[0] if key in inputs[1]]
+    notes = {f"only in one of them: {area}: {name}" for area, name, *_ in set(every) - set(common)}
+    weights = _weights(a)
+    of_inputs = [[side[key]["weight"] for key in common] for side in inputs]
+    if weights != _weights(b) or of_inputs[0] != of_inputs[1]:
         notes.add("their weights differ; those of the first are used for both")
     sides = [{area: _over(area, common, inputs[0], side) for area in AREAS} for side in inputs]
     rows = [_compared("index", [index_points(side, weights).points for side in sides], every, common)]
     for area in AREAS:
-        mine, shared = ([key for key in keys if key[0] == area] for keys in (every, common))
-        rows.append(_compared(area, [side[area].points for side in sides], mine, shared))
+        points = [side[area].points for side in sides]
+        rows.append(_compared(area, points, _of_area(every, area), _of_area(common, area)))
     title = f"a: {a[0]['centre']} {a[0]['period']}; b: {b[0]['centre']} {b[0]['period']}"
     return Answer(pa.Table.from_pylist(rows, COMPARED_SCHEMA), tuple(sorted(notes)), title=title)
 
 
 def _weights(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {row["area"]: row["weight"] for row in rows if row["kind"] == "area"}
-
-
-_Key = tuple[Any, ...]
 
 
 def _inputs(rows: Sequence[Mapping[str, Any]]) -> dict[_Key, Mapping[str, Any]]:

@@ -184,6 +184,14 @@ def _kind(row: Mapping[str, Any]) -> str:
     return next(each for each in CONTACTED if row.get(each) is not None)
 
 
+def _changes(before: _Month, after: _Month) -> dict[str, Change]:
+    return {
+        name: Change(name, before[name]["score"], after[name]["score"], _hours(before[name], after[name]))
+        for name in before
+        if name in after
+    }
+
+
 def _effect(
     contact: Mapping[str, Any],
     months: Sequence[_Month],
@@ -195,11 +203,7 @@ def _effect(
     kind = _kind(contact)
     name, on = contact[kind], contact["contacted_on"]
     before, after = months[-2:]
-    changes = {
-        each: Change(each, before[each]["score"], after[each]["score"], _hours(before[each], after[each]))
-        for each in before
-        if each in after
-    }
+    changes = _changes(before, after)
     row: dict[str, Any] = {
         kind: name,
         "contacted_on": on,

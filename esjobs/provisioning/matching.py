@@ -81,6 +81,7 @@ def effect(contacted: Change, others: Sequence[Change]) -> Effect | None:
     change = contacted.after - contacted.before
     expected = float(y.mean()) + slope * away
     found = change - expected
+    # beyond its controls the line is a guess, however narrow its interval
     outside = not x.min() <= contacted.before <= x.max()
     # expected is sum(weights y): a mean, and a slope times the way from it
     weights = 1 / n + (away * centred / width if width > 0 else np.zeros(n))
@@ -94,6 +95,7 @@ def _matched(contacted: Change, others: Sequence[Change]) -> list[Change]:
         return []
     points = np.array([(each.before, math.log(each.hours)) for each in others])
     scale = points.std(axis=0)
+    # all alike in one of the two: it decides nothing
     scale[scale == 0] = 1.0
     away = np.hypot(*((points - (contacted.before, math.log(contacted.hours))) / scale).T)
     order = sorted(range(len(others)), key=lambda number: (away[number], others[number].name))

@@ -70,9 +70,11 @@ def placebo_effects(
         return {}
     units = np.concatenate([pair.units[pair.apart] for pair in earlier])
     squares = np.concatenate([pair.residuals**2 for pair in earlier])
+    # a variance has no negative part, which least squares of few residuals would give
     a, b = nnls(np.vstack([pair.units for pair in earlier]), squares)[0]
     scaled = np.sort(residuals / _scale(units, a, b))
     n = len(scaled)
+    # order statistics of n placebos and the name itself: the interval is exact for any distribution
     reach = max(1, math.floor((1 - _CONFIDENCE) / 2 * (n + 1)))
     low, middle, high = scaled[reach - 1], scaled.mean(), scaled[n - reach]
     found = {}
@@ -138,6 +140,7 @@ def _pair(
         return None
     design = np.array([[1.0, first.score, mean] for _, first, _, mean in rows])
     y = np.array([second.score for _, _, second, _ in rows])
+    # names apart do not bend the line that they are measured against
     solved = np.linalg.lstsq(design[~is_apart], y[~is_apart])[0]
     units = np.array([[1.0, 1 / first.n_jobs + 1 / second.n_jobs] for _, first, second, _ in rows])
     return _Pair([name for name, *_ in rows], y - design @ solved, units, is_apart)

@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,20 +74,23 @@ def read_questionnaire(path: Path, now: datetime) -> Questionnaire:
         raise InputError(f"{path}: {error}; a valid example: esjobs provision questions") from error
 
 
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, kind) for each in value)
+
+
 def _questionnaire(table: Mapping[str, Any], now: datetime) -> Questionnaire:
     _refuse_unknown(table, _KEYS, "")
     listed = table.get("input", [])
-    if not isinstance(listed, list) or not listed or not all(isinstance(each, dict) for each in listed):
+    if not listed or not _is_list_of(dict, listed):
         raise UsageError("no inputs; each must be a table [[input]]")
     if len(listed) > _MOST_INPUTS:
         raise UsageError(f"{len(listed):,} inputs are too many; at most {_MOST_INPUTS} are accepted")
     inputs = tuple(_input(each, f"input {number}: ") for number, each in enumerate(listed, 1))
-    names = [(each.area, each.name) for each in inputs]
-    for area, name in names:
-        if names.count((area, name)) > 1:
-            raise UsageError(f"input '{name}' of {area} occurs twice")
+    (area, name), times = Counter((each.area, each.name) for each in inputs).most_common(1)[0]
+    if times > 1:
+        raise UsageError(f"input '{name}' of {area} occurs twice")
     where = table.get("where", [])
-    if not isinstance(where, list) or not all(isinstance(each, str) for each in where):
+    if not _is_list_of(str, where):
         raise UsageError("where must be a list of conditions as texts")
     period = Window.parse(_text(table, "period", ""), now)
     return Questionnaire(_text(table, "centre", ""), period, _weights(table), inputs, tuple(where))

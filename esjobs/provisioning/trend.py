@@ -68,6 +68,7 @@ def trend(days: Sequence[date], values: Sequence[float]) -> Trend | None:
 
 def _memory(x: np.ndarray, residuals: np.ndarray) -> float:
     """Return the corrected lag-1 correlation of residuals, 0 to 0.99."""
+    # days on both sides of a gap are not neighbours
     neighbours = np.diff(x) == 1
     n = len(x)
     spread = float(residuals @ residuals) / n
@@ -76,4 +77,5 @@ def _memory(x: np.ndarray, residuals: np.ndarray) -> float:
         return 0.0
     products = residuals[:-1] * residuals[1:]
     raw = float(products[neighbours].mean()) / spread
+    # solved for r: raw = r - (2 + 4 r) / n
     return min(max((raw + 2 / n) / (1 - 4 / n), 0.0), 0.99)

@@ -5,6 +5,7 @@ See :mod:`esjobs.publish.latest`: the latest run is that of the newest window, n
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -51,17 +52,16 @@ def find_run(
                 f"no result of step {steps[0]} for run '{run}': no run of kind '{kind.name}' has this id; "
                 "list runs: esjobs show runs"
             )
-    complete = [
-        item for item in runs if item.steps.keys() >= set(steps) and (window is None or item.window == window)
-    ]
+    # runs that took some of the steps: the message names the next one to take
+    begun = [item for item in runs if window in (None, item.window)]
+    complete = latest_first(item for item in begun if item.steps.keys() >= set(steps))
     if complete:
-        return latest_first(complete)[0]
-    lacking = [step for step in steps if not any(step in item.steps for item in runs)]
+        return complete[0]
+    reached = set().union(*(item.steps for item in runs))
+    lacking = [step for step in steps if step not in reached]
     which = f"run '{run}'" if run else "a run"
-    where = f" of the window {window}" if window else ""
-    begun = [item for item in runs if window is None or item.window == window]
     raise NoResultError(
-        f"no result of step {(lacking or steps)[0]} for {which}{where}; list runs: esjobs show "
+        f"no result of step {(lacking or steps)[0]} for {which}{_of_window(window)}; list runs: esjobs show "
         f"runs{_remedy(kind, steps, stored, begun, window)}"
     )
 
@@ -78,11 +78,14 @@ def run_of_everything(store: JobStore, kind: Kind, step: str, window: Window | N
     ]
     if runs:
         return latest_first(runs)[0]
-    where = f" of the window {window}" if window else ""
     raise NoResultError(
-        f"no unrestricted run{where} has reached step {step}; list runs: esjobs show "
+        f"no unrestricted run{_of_window(window)} has reached step {step}; list runs: esjobs show "
         f"runs{_remedy(kind, (step,), (), (), window)}"
     )
+
+
+def _of_window(window: Window | None) -> str:
+    return f" of the window {window}" if window else ""
 
 
 def _remedy(
@@ -135,13 +138,13 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime |
     """
     earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
     comparable = latest_first(item for item in earlier if as_long(item.window, latest.window))
-    by_then = [item for item in comparable if since is None or item.reach <= since]
-    if by_then:
-        return by_then[0]
-    if comparable and since is not None:
+    found = next((item for item in comparable if since is None or item.reach <= since), None)
+    if found is not None:
+        return found
+    if comparable and since:
         raise NoResultError(
             f"no run with a window as long as that of {latest.title} has data that end by "
-            f"{format_time(since)}; the oldest is {min(comparable, key=lambda item: item.reach).title}"
+            f"{format_time(since)}; the oldest is {min(comparable, key=attrgetter('reach')).title}"
         )
     others = f" (other length: {latest_first(earlier)[0].title})" if earlier else ""
     raise NoResultError(

@@ -41,6 +41,7 @@ def prefer_length(store: JobStore, kind: Kind, days: int) -> None:
     Otherwise the longest shorter one, else the shortest.
     """
     key = _length_key(kind)
+    # another process may write meanwhile: try again from what it left
     while (old := store.value(key)) != str(days):
         store.compare_and_set(key, old, str(days))
 
@@ -85,6 +86,15 @@ def _latest_changes(
     return [store.replace(LATEST_RUNS, kind.name, rows.to_batches()), *_pointers(kind, before, after)]
 
 
+def _shown(latest: Mapping[tuple[int, str], StoredRun], preferred: int | None) -> tuple[int, str] | None:
+    unrestricted = [key for key in latest if key[1] == EVERYTHING]
+    if not unrestricted or preferred is None:
+        return next(iter(unrestricted), None)
+    ties = [key for key in unrestricted if _as_far(latest[key], latest[unrestricted[0]])]
+    # the longest that is not longer than preferred, else the shortest
+    return min(ties, key=lambda key: (key[0] > preferred, abs(key[0] - preferred)))
+
+
 def _rows(runs: Iterable[StoredRun], preferred: int | None) -> list[dict[str, Any]]:
     """Return the latest run of each length and scope; ``shown``: the first unrestricted one.
 
@@ -93,12 +103,7 @@ def _rows(runs: Iterable[StoredRun], preferred: int | None) -> list[dict[str, An
     latest: dict[tuple[int, str], StoredRun] = {}
     for run in latest_first(run for run in runs if run.complete):
         latest.setdefault((run.window.days, run.scope), run)
-    unrestricted = [key for key in latest if key[1] == EVERYTHING]
-    shown = next(iter(unrestricted), None)
-    if shown is not None and preferred is not None:
-        first = latest[shown]
-        ties = [key for key in unrestricted if _as_far(latest[key], first)]
-        shown = min(ties, key=lambda key: (key[0] > preferred, abs(key[0] - preferred)))
+    shown = _shown(latest, preferred)
     return [
         {
             "kind": run.kind.name,
@@ -119,6 +124,7 @@ def _pointers(
     kind: Kind, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
 ) -> list[Change]:
     """Return the pointers to the latest unrestricted runs: one per length in use, and the default."""
+    # None takes a pointer away: of a length whose last run went, or of all
     runs: dict[str, str | None] = {"": None}
     runs |= {f"{row['window_days']}d": None for row in before if row["scope"] == EVERYTHING}
     for row in after:

@@ -52,6 +52,7 @@ class Publisher:
         reports = [outcome.report for outcome in reported]
         for row, report in zip(entries, reports, strict=True):
             changes += record(self._store, row, report)
+        # one switch for results, accounts and the pointer to the latest run: readers see all of it or nothing
         publish(self._store, question.kind, changes, entries)
         for report in reports:
             _log.info(

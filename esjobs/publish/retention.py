@@ -1,10 +1,12 @@
 """Retention: removal of old results, never of entered data."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from esjobs.core.errors import UsageError
@@ -54,35 +56,36 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     for kind in kinds:
         runs = runs_of(entries, kind)
         alone = [
-            run for run in runs_of(entries, kind, every_step=True) if not run.steps.keys() & set(kind.steps)
+            run for run in runs_of(entries, kind, every_step=True) if run.steps.keys().isdisjoint(kind.steps)
         ]
         n_runs += len(runs)
         old, spare = _old(runs, keep), _old(alone, keep)
         gone += old
         idle += spare
-        if not dry_run and (old or spare):
-            hidden = _hidden(kind, old, spare, entries)
-            if isinstance(keep, int):
-                publish(store, kind, hidden)
-            else:
-                # a rule keeps the latest of every length and scope, so that none moves: one switch for all
-                together += hidden
-            removed_runs = {run.run for run in (*old, *spare)}
-            entries = [entry for entry in entries if entry["run"] not in removed_runs]
+        if dry_run or not (old or spare):
+            continue
+        hidden = _hidden(kind, old, spare, entries)
+        if isinstance(keep, int):
+            publish(store, kind, hidden)
+        else:
+            # a rule keeps the latest of every length and scope, so that none moves: one switch for all
+            together += hidden
+        removed_runs = {run.run for run in (*old, *spare)}
+        entries = [entry for entry in entries if entry["run"] not in removed_runs]
     if together:
         store.publish(together)
     # once for all kinds: it looks through every table
     removed = store.sweep() if (gone or idle) and not dry_run else 0
+    counts = {"rows removed": removed}
+    if idle:
+        counts["accounts without results"] = len(idle)
+    dropped = Counter({"would be removed" if dry_run else "old": len(gone)})
     return RunReport(
-        "prune",
-        "-",
-        n_runs,
-        n_runs - len(gone),
-        time.perf_counter() - began,
+        *("prune", "-", n_runs, n_runs - len(gone), time.perf_counter() - began),
         rows_are="runs",
         rows_become="kept",
-        dropped={"would be removed" if dry_run else "old": len(gone)} if gone else {},
-        counts={"rows removed": removed, **({"accounts without results": len(idle)} if idle else {})},
+        dropped=dict(+dropped),
+        counts=counts,
         notes=tuple(_reason(run, keep) for run in (*gone, *idle)) if dry_run else (),
     )
 
@@ -90,15 +93,16 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
 def _old(runs: Sequence[StoredRun], keep: Keep | int) -> list[StoredRun]:
     """Return the runs to remove, oldest first."""
     if isinstance(keep, int):
+        # what people look at stays, even if many runs of other windows were made since
         latest = latest_first(run for run in runs if run.complete)[:1] or latest_first(runs)[:1]
-        order = [*latest, *(run for run in runs if run not in latest)]
-        kept = {run.run for run in order[:keep]}
+        kept = [*latest, *(run for run in runs if run not in latest)][:keep]
     else:
         groups: dict[tuple[int, str], list[StoredRun]] = defaultdict(list)
-        for run in runs:
+        for run in latest_first(runs):
             groups[run.window.days, run.scope].append(run)
-        kept = {run.run for group in groups.values() for run in _kept(latest_first(group), keep)}
-    return sorted((run for run in runs if run.run not in kept), key=lambda run: (run.reach, run.newest))
+        kept = list(chain.from_iterable(_kept(group, keep) for group in groups.values()))
+    ids = {run.run for run in kept}
+    return sorted((run for run in runs if run.run not in ids), key=attrgetter("reach", "newest"))
 
 
 def _kept(runs: Sequence[StoredRun], keep: Keep) -> list[StoredRun]:

@@ -43,10 +43,9 @@ def for_people(
         shown = _with_texts(shown, worded)
     usual = shown.select(table(what).shown or shown.column_names)
     if chosen:
-        repeated = _without_repetition(usual)[1] is not None
-        of_all = pc.equal(shown.column("processing_type"), ALL_TYPES) if repeated else None
-        shown = (shown if of_all is None else shown.filter(of_all)).select(list(dict.fromkeys(chosen)))
-        title = ""
+        if _without_repetition(usual)[1] is not None:
+            shown = shown.filter(pc.equal(shown.column("processing_type"), ALL_TYPES))
+        shown, title = shown.select(list(dict.fromkeys(chosen))), ""
     else:
         shown, title = _titled(usual)
         shown = _by_metric(shown) if what == "series" else shown
@@ -127,13 +126,17 @@ def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, A
     )
 
 
+def _states(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the number of rows in each state, and their night; empty without rows."""
+    counts = Counter(row["state"] for row in rows)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    return f"{states}, as of night {max(row['night'] for row in rows)}" if rows else ""
+
+
 def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
     """Return open flags for a terminal, one line per name, with a title that has their date."""
     listed = rows.to_pylist()
-    nights = {row["night"] for row in listed}
-    counts = Counter(row["state"] for row in listed)
-    states = ", ".join(f"{count} {state}" for state, count in counts.items())
-    title = f"{states}, as of night {max(nights)}" if listed else "no open flags"
+    title = _states(listed) or "no open flags"
     has_answers = any(row["answered_on"] for row in listed)
     shown = [
         {
@@ -149,8 +152,7 @@ def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
         }
         for row in listed
     ]
-    columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
-    return pa.table(columns), title
+    return pa.Table.from_pylist(shown), title
 
 
 def incidents_for_people(rows: pa.Table, *, tasks: bool = False) -> tuple[pa.Table, str]:
@@ -162,26 +164,28 @@ def incidents_for_people(rows: pa.Table, *, tasks: bool = False) -> tuple[pa.Tab
 
     listed = rows.to_pylist()
     reported = [row for row in listed if row["state"] in REPORTED]
-    counts = Counter(row["state"] for row in listed)
-    states = ", ".join(f"{count} {state}" for state, count in counts.items())
-    title = f"{states}, as of night {max(row['night'] for row in listed)}" if listed else "no incidents"
-    shown = [
-        {
-            "state": ", ".join(filter(None, [_state(row), usual_again(one)])),
-            "since": row["since"],
-            "site": row["site"],
-            "what": what_is_wrong(one),
-            # waiting and the like cost nothing that could be added up
-            "cost a day": None if row["state"] == "closed" or one.what else hours(row["cost_core_h"] or 0.0),
-            "so far": None if one.what else hours(row["total_core_h"]),
-            "cause": row["cause"],
-            "share": None if row["cause_share"] is None else percent(row["cause_share"]),
-            **({"task": task_of(one)} if tasks else {}),
-        }
-        for row, one in ((row, Incident(**row)) for row in reported)
-    ]
-    columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
-    return pa.table(columns), title
+    title = _states(listed) or "no incidents"
+    shown = []
+    for row in reported:
+        one = Incident(**row)
+        # waiting and the like cost nothing that could be added up
+        has_cost = not one.what
+        shown.append(
+            {
+                "state": ", ".join(filter(None, [_state(row), usual_again(one)])),
+                "since": row["since"],
+                "site": row["site"],
+                "what": what_is_wrong(one),
+                "cost a day": hours(row["cost_core_h"] or 0.0)
+                if has_cost and row["state"] != "closed"
+                else None,
+                "so far": hours(row["total_core_h"]) if has_cost else None,
+                "cause": row["cause"],
+                "share": None if row["cause_share"] is None else percent(row["cause_share"]),
+                **({"task": task_of(one)} if tasks else {}),
+            }
+        )
+    return pa.Table.from_pylist(shown), title
 
 
 def commands_of(rows: pa.Table) -> list[str]:

@@ -25,13 +25,17 @@ def day_figures(days: Sequence[Row], incidents: Sequence[Row]) -> Iterator[DayBy
             yield _figure(title, rows, incident, percent if metric in _SHARES else amount)
 
 
-def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: Text) -> DayByDay:
-    ranged = [row for row in rows if row["low"] is not None and row["high"] is not None]
+def _axis(rows: Sequence[Row], ranged: Sequence[Row]) -> tuple[float, float]:
     values = [row["observed"] for row in rows]
     values += [row[name] for row in ranged for name in ("low", "high")]
     low, high = min(values), max(values)
     margin = 0.06 * (high - low or high or 1.0)
-    low, high = max(0.0, low - margin), high + margin
+    return max(0.0, low - margin), high + margin
+
+
+def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: Text) -> DayByDay:
+    ranged = [row for row in rows if row["low"] is not None and row["high"] is not None]
+    low, high = _axis(rows, ranged)
     bottom = _HEIGHT - 24
     y = heights(low, high, bottom)
     first, last = rows[0]["day"], rows[-1]["day"]

@@ -23,7 +23,16 @@ from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
 from esjobs.render.roofline import roofline_drawing
-from esjobs.render.text.job import figure, form_of, found, plot_title, record_lines, score_lines
+from esjobs.render.text.job import (
+    figure,
+    form_of,
+    found,
+    issues_and_tags,
+    not_judged,
+    plot_title,
+    record_lines,
+    score_lines,
+)
 
 # Of a plot, in units of its box
 _WIDTH, _BOTTOM, _TOP = 480, 96, 14
@@ -34,16 +43,14 @@ _FIGURES = ("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_u
 
 def job_html(story: JobStory, around: Around | None = None, links: Sequence[tuple[str, str]] = ()) -> str:
     """The page of a job as HTML; without ``around`` it needs nothing else. ``links``: titles, addresses."""
-    issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
-    tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
-    reasons = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
+    issues, tags = issues_and_tags(story)
     return render_job(
         JobPage(
             f"Job {visible(story.job_id)} of {visible(story.source)}",
             _summary(story, len(issues)),
             [_finding(row) for row in issues],
             [_finding(row) for row in tags],
-            visible("; ".join(reasons)),
+            not_judged(story),
             [_drawing(story, plot) for plot in story.plots],
             list(_tables(story)),
             launches(story.pop)[0],
@@ -83,24 +90,26 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
     if story.record:
         yield PlainTable("Record", list(record_lines(story)))
     if story.footprints:
-        rows = [
-            [f"{visible(row['metric'])} ({row['scope']})", *(figure(row, name) for name in _FIGURES)]
-            for row in story.footprints
-        ]
         about = "Figures over all samples of all units; ? is unknown or has no meaning."
-        yield PlainTable("Footprint", rows, ("metric", *_FIGURES), about)
+        yield PlainTable("Footprint", list(map(_footprint, story.footprints)), ("metric", *_FIGURES), about)
     if story.measures:
-        measured = [
-            [
-                f"{row['detector']} ({row['variant']})",
-                formatted(row["value"]),
-                ", ".join(f"{name} {formatted(value)}" for name, value in row["numbers"] or ()),
-                visible(row["reason"] or ""),
-            ]
-            for row in story.measures
-        ]
         headings = ("detector", "value", "numbers", "not judged")
-        yield PlainTable("Measured by detectors", measured, headings, numbers=False)
+        yield PlainTable(
+            "Measured by detectors", list(map(_measure, story.measures)), headings, numbers=False
+        )
+
+
+def _footprint(row: Row) -> list[str]:
+    return [f"{visible(row['metric'])} ({row['scope']})", *(figure(row, name) for name in _FIGURES)]
+
+
+def _measure(row: Row) -> list[str]:
+    return [
+        f"{row['detector']} ({row['variant']})",
+        formatted(row["value"]),
+        ", ".join(f"{name} {formatted(value)}" for name, value in row["numbers"] or ()),
+        visible(row["reason"] or ""),
+    ]
 
 
 def _drawing(story: JobStory, plot: Plot) -> Drawing:

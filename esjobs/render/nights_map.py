@@ -1,6 +1,6 @@
 """Deviations of flagged queues by night, as a map of colours."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -25,6 +25,16 @@ _COLUMNS = ("night", "name", "state", "deviation", "verdict", "confirmed", "comp
 Row = Mapping[str, Any]
 
 
+def _flagged(rows: Sequence[Row]) -> dict[str, dict[date, Row]]:
+    """Return the nights of names that were more than candidates in one of them."""
+    flagged = {row["name"] for row in rows if row["state"] != "new"}
+    by_name: dict[str, dict[date, Row]] = {}
+    for row in rows:
+        if row["name"] in flagged:
+            by_name.setdefault(row["name"], {})[row["night"]] = row
+    return by_name
+
+
 def nights_map(store: JobStore, last: date, most: int = MOST_ROWS) -> NightsMap | None:
     """Return the map of queues that were ever flagged in the nights up to ``last``, the worst now first.
 
@@ -35,11 +45,7 @@ def nights_map(store: JobStore, last: date, most: int = MOST_ROWS) -> NightsMap 
         *(In("level", ("queue",)), In("processing_type", (ALL_TYPES,))),
     ]
     rows = read_table(store, FLAG_HISTORY, where, _COLUMNS).to_pylist()
-    flagged = {row["name"] for row in rows if row["state"] != "new"}
-    by_name: dict[str, dict[date, Row]] = {}
-    for row in rows:
-        if row["name"] in flagged:
-            by_name.setdefault(row["name"], {})[row["night"]] = row
+    by_name = _flagged(rows)
     seen = sorted({row["night"] for row in rows})
     if len(seen) < 2 or not by_name:
         return None

@@ -1,6 +1,6 @@
 """The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -77,15 +77,16 @@ def folds(store: JobStore, run: StoredRun) -> list[Fold]:
         for site in open_sites[:MOST_FOLDS]
     ]
     found = profiles(store, meant, run, run.window)
-    return [
-        Fold(
-            visible(profile.named.title),
-            visible(_in_short(sites[profile.named.title])),
-            [visible(name) for name in profile.named.names],
-            [_part(profile, section) for section in sections(profile)],
-        )
-        for profile in found
-    ]
+    return [_fold(profile, sites[profile.named.title]) for profile in found]
+
+
+def _fold(profile: Profile, queues: Sequence[Row]) -> Fold:
+    return Fold(
+        visible(profile.named.title),
+        visible(_in_short(queues)),
+        [visible(name) for name in profile.named.names],
+        [_part(profile, section) for section in sections(profile)],
+    )
 
 
 WEEKS = 26
@@ -108,10 +109,7 @@ def trends(store: JobStore, run: StoredRun) -> Part | None:
     rows = [row for row in table.to_pylist() if row["week"] is not None]
     if len(rows) < _LEAST_WEEKS:
         return None
-    figures: list[Figure] = [
-        curve(title, [(row["week"], row[name]) for row in rows if row[name] is not None])
-        for name, title in _CURVES
-    ]
+    figures: list[Figure] = [curve(title, points(rows, "week", name)) for name, title in _CURVES]
     for profile in profiles(store, _confirmed(store, run), run, run.window):
         figures += _courses(profile)
     headers = ["ISO week", "jobs", *(title for _, title in _CURVES), "mean waiting, s"]
@@ -122,6 +120,11 @@ def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
     rows = read_table(store, FLAGS, of_headline(run, "queue")).to_pylist()
     found = sorted((row for row in rows if row["confirmed"] is True), key=verdict_order)
     return [Named("queue", row["name"], (row["name"],), row["site"]) for row in found[:_MOST_COURSES]]
+
+
+def points(rows: Iterable[Row], step: str, name: str) -> list[tuple[str, float]]:
+    """Return the known values of a column, each with its day or week."""
+    return [(str(row[step]), row[name]) for row in rows if row[name] is not None]
 
 
 def curve(

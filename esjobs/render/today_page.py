@@ -73,6 +73,16 @@ def _without_factors(store: JobStore) -> ProfilePage:
     return ProfilePage("Today", source, [*parts, *_nights(store)])
 
 
+def _incidents_of_wall(lasting: Sequence[Incident]) -> Part:
+    if not lasting:
+        return Part("Incidents", "No incident lasts.", [], [], None)
+    cells = [
+        [each.site, what_is_wrong(each), "" if each.what else hours(each.cost_core_h or 0.0)]
+        for each in lasting
+    ]
+    return Part("Incidents", "", [], [], columns_of(_texts(("site", "incident", "cost a day"), cells)))
+
+
 def wall_page(store: JobStore) -> Wall:
     """Return what a screen on a wall shows: the sentence of the last run, flags and incidents that last.
 
@@ -93,14 +103,8 @@ def wall_page(store: JobStore) -> Wall:
         ),
         ("incidents", count(len(lasting))),
     ]
-    cells = [
-        [each.site, what_is_wrong(each), "" if each.what else hours(each.cost_core_h or 0.0)]
-        for each in lasting[:_MOST_OF_WALL]
-    ]
-    table = columns_of(_texts(("site", "incident", "cost a day"), cells)) if cells else None
-    incidents = Part("Incidents", "" if cells else "No incident lasts.", [], [], table)
     sentence = " ".join(_conclusion(store, run, states).sentences[:1])
-    parts = [*_map(store, states, _MOST_OF_WALL), incidents]
+    parts = [*_map(store, states, _MOST_OF_WALL), _incidents_of_wall(lasting[:_MOST_OF_WALL])]
     return Wall(sentence, ended, alarm, tiles, parts)
 
 
@@ -144,29 +148,31 @@ def _conclusion(store: JobStore, run: StoredRun, states: Sequence[Row]) -> Part:
 def _changes(store: JobStore, states: Sequence[Row]) -> Part:
     """Events of flags in the last compared night."""
     night = max((row["night"] for row in states if row["night"] is not None), default=None)
-    found = [] if night is None else _of_night(store, FLAG_EVENTS, night)
     title = "Since the night before"
+    found = [] if night is None else _of_night(store, FLAG_EVENTS, night)
     if not found:
         return Part(title, "", ["No flag was opened, changed or closed in the last night."], [], None)
     rows = [row for row in found if row["kind"] != "noticed"]
     n_noticed = len(found) - len(rows)
-    seen = [f"First seen, not confirmed yet: {many(n_noticed, 'deviation')}."]
+    seen = [f"First seen, not confirmed yet: {many(n_noticed, 'deviation')}."] * (n_noticed > 0)
     headings = ("queue", "CPU model", "event", "work", "deviation", "why")
-    cells = [
-        [
-            *(row["name"] if row["level"] == level else "" for level, _ in _LEVELS),
-            row["kind"].replace("_", " "),
-            row["processing_type"],
-            _deviation(row["deviation"]),
-            row["sentence"] or "",
-        ]
-        for row in rows
+    table = None
+    if rows:
+        shown = _texts(headings, [_event(row) for row in rows])
+        if not any(shown["CPU model"].to_pylist()):
+            shown = shown.drop_columns(["CPU model"])
+        table = columns_of(shown)
+    return Part(title, f"Night of {night}.", seen, [], table)
+
+
+def _event(row: Row) -> list[str]:
+    return [
+        *(row["name"] if row["level"] == level else "" for level, _ in _LEVELS),
+        row["kind"].replace("_", " "),
+        row["processing_type"],
+        _deviation(row["deviation"]),
+        row["sentence"] or "",
     ]
-    shown = _texts(headings, cells) if rows else None
-    if shown is not None and not any(shown["CPU model"].to_pylist()):
-        shown = shown.drop_columns(["CPU model"])
-    table = None if shown is None else columns_of(shown)
-    return Part(title, f"Night of {night}.", seen if n_noticed else [], [], table)
 
 
 def _incidents(store: JobStore, first: date, last: date) -> Part:

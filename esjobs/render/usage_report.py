@@ -5,6 +5,7 @@ It rests on job records alone and needs no speed factors.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from esjobs.publish.publication import finite
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
 from esjobs.render.person import ISSUE_COLUMNS, efficiency_sentence, used_hours
-from esjobs.render.profile_page import columns_of, curve
+from esjobs.render.profile_page import columns_of, curve, points
 from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
 from esjobs.store.base import JobStore
@@ -119,14 +120,13 @@ def _n_names(store: JobStore, window: Window, field: str) -> int:
 def _over_time(store: JobStore, window: Window) -> Part | None:
     by, word = ("day", "day") if window.days <= _LONGEST_BY_DAY else ("week", "ISO week")
     table = query_jobs(store, [by], [name for name, _ in _CURVES], window=window)
-    rows = sorted((row for row in table.to_pylist() if row[by] is not None), key=lambda row: row[by])
+    rows = sorted((row for row in table.to_pylist() if row[by] is not None), key=itemgetter(by))
     if len(rows) < _LEAST_POINTS:
         return None
-    figures = [
-        curve(title, [(str(row[by]), row[name]) for row in rows if row[name] is not None], word)
-        for name, title in _CURVES
-        if any(row[name] is not None for row in rows)
-    ]
+    figures = []
+    for name, title in _CURVES:
+        if values := points(rows, by, name):
+            figures.append(curve(title, values, word))
     return Part("Over time", "", [], figures, None)
 
 

@@ -26,8 +26,8 @@ def predicted_sums(
     sums: dict[str | None, Mapping[str, Any]] = dict(measured)
     weights = {name: 0.0 for name, row in measured.items() if row["weights"]}
     for row in chosen.sums((by,), "value", _current(chosen), PREDICTED_SCORES):
-        own = measured.get(row[by], {})
-        sums[row[by]] = {name: (own.get(name) or 0) + (row[name] or 0) for name in _SUMS}
+        both = measured.get(row[by], {}), row
+        sums[row[by]] = {name: sum(one.get(name) or 0 for one in both) for name in _SUMS}
         weights[row[by]] = row["weights"] or 0.0
     total = {name: row["weights"] for name, row in sums.items()}
     return sums, {name: part / total[name] for name, part in weights.items() if total[name]}

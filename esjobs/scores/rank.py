@@ -74,16 +74,14 @@ def rank(
     _require("by", by, BY)
     _require("score", score, SCORE_CHOICES)
     _require("weight", weight, tuple(WEIGHTS))
+    if predicted and score not in PREDICTED_NAMES:
+        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
     chosen = Selection(store, score, weight, window, variant)
     if variant is not None and not chosen.definition:
         raise UsageError(f"{score} has only one definition; omit the variant")
-    if predicted and score not in PREDICTED_NAMES:
-        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
     rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
     if not rows.num_rows:
-        of = "" if variant is None else f" of the variant {variant}"
-        inside = "" if window is None else f" in {window}"
-        raise NoResultError(f"no scored job{of}{inside}; run: esjobs score")
+        raise NoResultError(_nothing_scored(window, variant))
     notes = [*_missing(chosen), *_mixed(chosen), *_sharing(chosen, by)]
     if predicted:
         notes += predicted_notes(chosen)
@@ -269,6 +267,12 @@ def _sharing(chosen: Selection, by: str) -> Iterator[str]:
 
 def _listed(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+
+
+def _nothing_scored(window: Window | None, variant: str | None) -> str:
+    of = "" if variant is None else f" of the variant {variant}"
+    inside = "" if window is None else f" in {window}"
+    return f"no scored job{of}{inside}; run: esjobs score"
 
 
 def _require(what: str, name: str, accepted: Sequence[str]) -> None:

@@ -286,11 +286,8 @@ def scored_jobs(
         **{name: jobs.column(name) for name in (*_KEPT, *_KEPT_NUMBERS)},
         "cpu_model": nodes.cpu_models,
         "variant": counted.variant,
-        **{f"{name}_unclipped": scored[name].unclipped for name in MEASURES},
-        **{f"{name}_reason": reasons.column(scored[name].codes) for name in MEASURES},
         **values,
         **{f"{name}_sq": values[name] ** 2 for name in RANKED},
-        **{f"{name}_from": _tenth(values[name], 1 if name in SCORE_NAMES else 100) for name in MEASURES},
         **of_hours,
         **shares(recorded),
         "time_used_frac": np.where(time_share.codes == NONE, time_share.unclipped, np.nan),
@@ -313,6 +310,10 @@ def scored_jobs(
         "fingerprint": pa.repeat(pa.scalar(fingerprint), jobs.num_rows),
         "n_jobs": np.ones(jobs.num_rows),
     }
+    for name in MEASURES:
+        columns[f"{name}_unclipped"] = scored[name].unclipped
+        columns[f"{name}_reason"] = reasons.column(scored[name].codes)
+        columns[f"{name}_from"] = _tenth(values[name], 1 if name in SCORE_NAMES else 100)
     beyond = scored["cpu_efficiency"].codes == reasons.code(BEYOND)
     columns["cores_used_frac"] = np.where(beyond, np.nan, columns["cores_used_frac"])
     schema = table_schema(SCORES)

@@ -172,6 +172,7 @@ class _Family:
         return counted.scored(formulas.score_cpu(retired_slots, self._slots(counted)))
 
     def mem(self) -> Scored:
+        """Score memory by slots, else by waiting, else by stalls: the best that the events allow."""
         counted = self._counted()
         if self._events("memory_slots"):
             memory, _ = counted.needed(self._events("memory_slots"))

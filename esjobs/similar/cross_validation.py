@@ -50,6 +50,16 @@ def spaced(places: Places, most: int) -> Places:
     return places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
 
 
+def _derived_b(base: KnowledgeBase, score: str, targets: npt.NDArray[np.int64]) -> float:
+    found = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_B)
+    if found is None:
+        raise NoResultError(
+            f"too few jobs with a measured {score} and comparable jobs of other runs to derive a limit; "
+            "set similar.distance_limit_b"
+        )
+    return found
+
+
 def limits_of(
     base: KnowledgeBase, score: str, settings: SimilarSettings, static: Similarity | None
 ) -> Limits:
@@ -59,27 +69,22 @@ def limits_of(
     :class:`NoResultError` for too few pairs.
     """
     targets = spaced(np.flatnonzero(base.limiting & ~np.isnan(base.scores[score])), _TARGETS)
-    similarities = {index: static(index) for index in targets.tolist()} if static is not None else {}
-    least = None
+    similarities, least = {}, None
+    if static is not None:
+        similarities = {index: static(index) for index in targets.tolist()}
     if similarities:
-        least = settings.static if settings.static is not None else _least_static(base, similarities)
+        least = _least_static(base, similarities) if settings.static is None else settings.static
     limit_b = settings.distance_limit_b
     if limit_b is None:
-        limit_b = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_B)
-    if limit_b is None:
-        raise NoResultError(
-            f"too few jobs with a measured {score} and comparable jobs of other runs to derive a limit; "
-            "set similar.distance_limit_b"
-        )
+        limit_b = _derived_b(base, score, targets)
     if least is None:
         return Limits(None, None, limit_b)
-    limit_a = settings.distance_limit_a
-    if limit_a is None:
-        candidates = {index: np.flatnonzero(found >= least) for index, found in similarities.items()}
-        found = farthest_similar(*_pairs(base, score, targets, candidates), TOLERATED_A)
-        # too few pairs of programs that are alike: no further than any others
-        limit_a = limit_b if found is None else max(limit_b, found)
-    return Limits(least, limit_a, limit_b)
+    if settings.distance_limit_a is not None:
+        return Limits(least, settings.distance_limit_a, limit_b)
+    candidates = {index: np.flatnonzero(found >= least) for index, found in similarities.items()}
+    limit_a = farthest_similar(*_pairs(base, score, targets, candidates), TOLERATED_A)
+    # too few pairs of programs that are alike: no further than any others
+    return Limits(least, max(limit_b, limit_a or limit_b), limit_b)
 
 
 def left_out(

@@ -12,7 +12,15 @@ import pyarrow as pa
 from esjobs.core.errors import NoResultError
 from esjobs.schema.similar import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
 from esjobs.similar.calibration import LEVELS, calibrated
-from esjobs.similar.cross_validation import LeftOut, left_out, limits_of, near_each, spaced, without_limits
+from esjobs.similar.cross_validation import (
+    LeftOut,
+    Similarity,
+    left_out,
+    limits_of,
+    near_each,
+    spaced,
+    without_limits,
+)
 from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
 from esjobs.similar.limits import FAR_APART
 from esjobs.similar.neighbours import Limits, shown_limit
@@ -53,6 +61,18 @@ def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000
     )
 
 
+def _limits(
+    base: KnowledgeBase, name: str, settings: SimilarSettings, static: Similarity | None
+) -> tuple[Limits | None, str]:
+    """Return the limits for a score, or None and the reason."""
+    if np.isnan(base.scores[name]).all():
+        return None, f"no job with a measured {name} and time series"
+    try:
+        return limits_of(base, name, settings, static), ""
+    except NoResultError as error:
+        return None, str(error)
+
+
 def _of_score(
     base: KnowledgeBase,
     name: str,
@@ -63,13 +83,7 @@ def _of_score(
     unseen = without_limits(base, name)
     jobs = unseen if most is None else spaced(unseen, most)
     static = None if programs is None else programs.of
-    limits: Limits | None = None
-    reason = f"no job with a measured {name} and time series"
-    if not np.isnan(base.scores[name]).all():
-        try:
-            limits = limits_of(base, name, settings, static)
-        except NoResultError as error:
-            reason = str(error)
+    limits, reason = _limits(base, name, settings, static)
     near = {} if limits is None else near_each(base, jobs, limits.farthest)
     rows: list[dict[str, Any]] = []
     for group, approach, how in product(LEFT_OUT, APPROACHES, AGGREGATIONS):
@@ -82,11 +96,9 @@ def _of_score(
         else:
             groups = base.runs if group == "run" else base.users
             found = left_out(base, name, near, limits, approach, how, groups, static)
-            row |= {"static": limits.static}
-            row |= {
-                "distance_limit_a": shown_limit(limits.limit_a),
-                "distance_limit_b": shown_limit(limits.limit_b),
-            }
+            row["static"] = limits.static
+            row["distance_limit_a"] = shown_limit(limits.limit_a)
+            row["distance_limit_b"] = shown_limit(limits.limit_b)
             row |= _accuracy(found) | _coverage(found, _folds(base, found.places))
         rows.append(row)
     return rows

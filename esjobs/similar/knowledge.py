@@ -74,6 +74,7 @@ class KnowledgeBase:
         values = np.stack([job.values for job in jobs if job.values is not None])
         self.metrics = names
         self.scale: Scale = scale_of(values)
+        # equal weights first: shapes are weighted, and the weights follow from shapes
         self.weights = np.ones(len(names))
         self.facts = tuple(facts)
         self.keys: tuple[Key, ...] = tuple((row["source"], row["job_id"]) for row in facts)
@@ -91,6 +92,7 @@ class KnowledgeBase:
         self.applications = np.array([row["application"] or "" for row in facts], dtype=object)
         shapes = self.shape(values)
         self.weights = self._predictive(shapes)
+        # a squared distance has the weight itself
         self.series = WarpedSeries(shapes * np.sqrt(self.weights).astype(np.float32), _BAND)
 
     def __len__(self) -> int:

@@ -34,6 +34,7 @@ def farthest_similar(distances: Floats, differences: Floats, tolerated: float) -
         return None
     order = np.argsort(distances, kind="stable")
     beyond = differences[order] > FAR_APART
+    # the last group may be smaller: its share is of a full one, so that a single pair decides nothing
     for begin in range(0, len(order), GROUP):
         group = beyond[begin : begin + GROUP]
         if group.sum() > tolerated * GROUP:

@@ -70,6 +70,7 @@ def neighbours(
         if similarities is None or limits.static is None or limits.limit_a is None:
             raise UsageError(f"approach {approach} requires programs, but none was scanned; use dynamic")
         similar = similarities >= limits.static
+        # a job of a similar program tells more than any number of others
         if similar.any():
             near = similar & (distances <= limits.limit_a)
             return near, "A" if near.any() else TOO_FAR
@@ -88,6 +89,7 @@ def predicted(scores: Floats, distances: Floats, aggregation: str) -> Predicted:
     >>> round(found.value, 9)
     12.5
     """
+    # less the smallest distance, which cancels: e^-5000 would be 0
     weights = np.ones(len(scores)) if aggregation != "softmax" else np.exp(distances.min() - distances)
     weights /= weights.sum()
     mean = float(weights @ scores)

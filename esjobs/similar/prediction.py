@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -67,21 +68,22 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
     targets = scored_jobs(store, window)
     if not targets:
         raise NoResultError(f"no scored job in {window}; run: esjobs score")
-    missing = {(key, name) for key, row in targets.items() for name in PREDICTED_NAMES if row[name] is None}
+    missing = {(key, name) for key, name in product(targets, PREDICTED_NAMES) if targets[key][name] is None}
     base = knowledge_base(store, settings)
     programs = _programs(store, base, settings, {key for key, _ in missing})
     ways, unready = _ways(base, settings, programs)
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
     left = set(missing)
-    for block in blocks(store, window, base.metrics):
-        for job in prepared(block, base.metrics):
-            key = (job.source, job.job_id)
-            names = [name for name in PREDICTED_NAMES if (key, name) in left]
-            if names:
-                left -= {(key, name) for name in names}
-                target = Target(targets[key], job, names, None if programs is None else programs.to(key))
-                _predict_job(base, ways, unready, settings, target, rows, dropped)
+    for job in chain.from_iterable(
+        prepared(block, base.metrics) for block in blocks(store, window, base.metrics)
+    ):
+        key = (job.source, job.job_id)
+        names = [name for name in PREDICTED_NAMES if (key, name) in left]
+        if names:
+            left.difference_update(product([key], names))
+            target = Target(targets[key], job, names, None if programs is None else programs.to(key))
+            _predict_job(base, ways, unready, settings, target, rows, dropped)
     if left:
         dropped["without time series in any of the metrics"] += len(left)
     _publish(store, window, rows)

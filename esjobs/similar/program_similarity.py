@@ -47,6 +47,11 @@ class ProgramSimilarity:
         return self._found[index]
 
 
+def _with_symbols(programs: Programs, executable: str | None, application: str | None) -> int:
+    index = programs.executable_of(executable, application)
+    return index if isinstance(index, int) and programs.fingerprints[index] else -1
+
+
 def program_similarity(
     store: JobStore, keys: Sequence[Key], others: Container[Key], method: str = "tf-idf"
 ) -> ProgramSimilarity:
@@ -66,11 +71,9 @@ def program_similarity(
                 continue
             named = (row["executable"], row["application"])
             if named not in by_name:
-                index = programs.executable_of(*named)
-                has_symbols = isinstance(index, int) and programs.fingerprints[index]
-                by_name[named] = index if has_symbols and isinstance(index, int) else -1
+                by_name[named] = _with_symbols(programs, *named)
             if by_name[named] >= 0:
                 indices[key] = by_name[named]
-    if not any(key in indices for key in keys):
+    if mine.isdisjoint(indices):
         raise NoResultError(NO_PROGRAMS)
     return ProgramSimilarity(programs, indices, keys, method)

@@ -115,6 +115,20 @@ def unpacked(packed: bytes) -> list[str]:
         raise StoreError("a stored list of symbols is damaged; scan again: esjobs symbols scan") from error
 
 
+def _scores_of(store: JobStore, jobs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    ids = In("job_id", tuple({row["job_id"] for row in jobs}))
+    rows = read_table(store, SCORES, [ids], ["source", "job_id", *_SHOWN_SCORES]).to_pylist()
+    return {(row["source"], row["job_id"]): row for row in rows}
+
+
+def _nothing_similar(job_id: str, left_out: Mapping[str, int]) -> str:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+    return (
+        f"no job to compare '{job_id}' with: {reasons or 'no other job is stored'}; scan executables: esjobs "
+        "symbols scan"
+    )
+
+
 def similar_programs(
     store: JobStore,
     job_id: str,
@@ -146,16 +160,8 @@ def similar_programs(
         near = similarity.similarity(index)
     best, n_compared, left_out = _ranked(store, programs, job_asked, index, near, window, top)
     if not best:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
-        raise NoResultError(
-            f"no job to compare '{job_id}' with: {reasons or 'no other job is stored'}; scan executables: "
-            "esjobs symbols scan"
-        )
-    ids = In("job_id", tuple({row["job_id"] for row in best}))
-    scores = {
-        (row["source"], row["job_id"]): row
-        for row in read_table(store, SCORES, [ids], ["source", "job_id", *_SHOWN_SCORES]).to_pylist()
-    }
+        raise NoResultError(_nothing_similar(job_id, left_out))
+    scores = _scores_of(store, best)
     rows = []
     for rank, row in enumerate(best, start=1):
         other = row.pop("place")
@@ -233,6 +239,7 @@ def _ranked(
             if by is not None:
                 program = programs.rows[other]["path"] if isinstance(other, int) else None
                 kept.append({**job, "similarity": value, "by": by, "place": other, "program": program})
+        # memory stays bounded by the answer, not by the window
         if top is not None and len(kept) > 4 * top + 10_000:
             kept = heapq.nsmallest(top, kept, key=_order)
     return heapq.nsmallest(len(kept) if top is None else top, kept, key=_order), n_compared, left_out

@@ -34,8 +34,7 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
     module name.
     """
     began = time.perf_counter()
-    if module is not None and not (module.strip() and module.isprintable()):
-        raise UsageError("the module has no readable name; specify it as in 'module load': gromacs/2024.1")
+    _require_readable(module)
     for path in paths:
         _require_reachable(path)
     rejected: Counter[str] = Counter()
@@ -69,9 +68,14 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
         counts["stored"] + counts["updated"],
         time.perf_counter() - began,
         rows_are="files",
-        dropped={reason: count for reason, count in rejected.items() if count},
+        dropped=dict(+rejected),
         counts=dict(counts),
     )
+
+
+def _require_readable(module: str | None) -> None:
+    if module is not None and not (module.strip() and module.isprintable()):
+        raise UsageError("the module has no readable name; specify it as in 'module load': gromacs/2024.1")
 
 
 def _require_reachable(path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -86,16 +87,16 @@ def similar_jobs(
     own_nodes = nodes.get((target.source, target.job_id)) or target.nodes or 1
     left_out: Counter[str] = Counter()
     candidates: list[PreparedJob] = []
-    for block in blocks(store, window, names):
-        for job in prepared(block, names):
-            key = (job.source, job.job_id)
-            if key == (target.source, target.job_id):
-                continue
-            reason = _unlike(job, target, nodes.get(key) or job.nodes or 1, own_nodes)
-            if reason:
-                left_out[reason] += 1
-            else:
-                candidates.append(job)
+    every = chain.from_iterable(prepared(block, names) for block in blocks(store, window, names))
+    for job in every:
+        key = (job.source, job.job_id)
+        if key == (target.source, target.job_id):
+            continue
+        reason = _unlike(job, target, nodes.get(key) or job.nodes or 1, own_nodes)
+        if reason:
+            left_out[reason] += 1
+        else:
+            candidates.append(job)
     if not candidates:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
         raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other job has time series'}")
@@ -103,10 +104,7 @@ def similar_jobs(
     return _answer(store, target, candidates, names, nodes, left_out, top)
 
 
-def _target(
-    store: JobStore, job_id: str, source: str | None, metrics: Sequence[str]
-) -> tuple[PreparedJob, tuple[str, ...]]:
-    """Return the job and the metrics in which it is compared."""
+def _source_and_metrics(store: JobStore, job_id: str, source: str | None) -> tuple[str, set[str]]:
     where: list[Filter] = [In("job_id", (job_id,))]
     if source is not None:
         where.append(In("source", (source,)))
@@ -118,8 +116,16 @@ def _target(
         raise UsageError(
             f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
         )
-    wanted = _metrics(job_id, set(rows.column("metric").to_pylist()), metrics)
-    where = [In("job_id", (job_id,)), In("source", (sources[0],))]
+    return sources[0], set(rows.column("metric").to_pylist())
+
+
+def _target(
+    store: JobStore, job_id: str, source: str | None, metrics: Sequence[str]
+) -> tuple[PreparedJob, tuple[str, ...]]:
+    """Return the job and the metrics in which it is compared."""
+    source, stored = _source_and_metrics(store, job_id, source)
+    wanted = _metrics(job_id, stored, metrics)
+    where = [In("job_id", (job_id,)), In("source", (source,))]
     block = next(iter(blocks(store, None, wanted, where=where)), None)
     if block is None:
         raise NoResultError(f"the series of job '{job_id}' have no samples")

@@ -60,11 +60,7 @@ def read_symbols(path: Path) -> Symbols:
     :class:`MissingExtraError` without pyelftools. Memory: at
     most ``MOST_B`` per table.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise NoProgramError(f"unreadable ({(reason or 'not a file name').lower()})") from error
+    descriptor = _opened(path)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -87,13 +83,26 @@ def read_symbols(path: Path) -> Symbols:
             ValueError,
         ) as error:
             raise NoProgramError("damaged ELF") from error
-    kind = "symtab" if found.get("symtab") else "dynsym" if found.get("dynsym") else "none"
+    kind = next((kind for kind in ("symtab", "dynsym") if found.get(kind)), "none")
     names = sorted(set().union(*found.values()))
-    kept = names
-    if len(names) > MOST_KEPT:
-        places = np.array([zlib.crc32(name.encode()) for name in names])
-        kept = [names[index] for index in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
-    return Symbols(tuple(kept), kind, len(names), status.st_size)
+    return Symbols(tuple(_sample(names)), kind, len(names), status.st_size)
+
+
+def _opened(path: Path) -> int:
+    try:
+        # a pipe or a terminal at this name must not make the scan wait
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise NoProgramError(f"unreadable ({(reason or 'not a file name').lower()})") from error
+
+
+def _sample(names: list[str]) -> list[str]:
+    if len(names) <= MOST_KEPT:
+        return names
+    # by a hash of the name, so that of two programs the same names are kept
+    places = np.array([zlib.crc32(name.encode()) for name in names])
+    return [names[index] for index in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
 
 
 def _elftools(module: str) -> Any:

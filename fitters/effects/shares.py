@@ -78,6 +78,7 @@ class _Sample:
     classes: Ints
 
     def keep(self, rows: Mask) -> "_Sample":
+        """Return the chosen rows; units and classes without rows go, mixes add up to 1 again."""
         unit, units = _dense(self.unit[rows])
         of_class, classes = _dense(self.of_class[rows])
         task, _ = _dense(self.task[rows])

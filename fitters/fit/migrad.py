@@ -174,6 +174,7 @@ class _Cost:
         return (slope + self.penalty * self.ln_mean(theta) * _shares(theta)) / self._variance
 
     def diagonal(self, theta: Floats) -> Floats:
+        """Second derivatives of the cost, in the scale of the cost that Minuit sees."""
         if self._part is None:
             return np.ones(theta.size)
         p, distance = _shares(theta), self.ln_mean(theta)
@@ -181,6 +182,7 @@ class _Cost:
         return (bend + self.penalty * (p**2 + distance * (p - p**2))) / self._variance
 
     def hessian(self, theta: Floats) -> Floats:
+        """Matrix of second derivatives, penalty included, in the same scale."""
         if self._part is None:
             return np.eye(theta.size)
         p, distance = _shares(theta), self.ln_mean(theta)

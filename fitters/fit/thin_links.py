@@ -97,7 +97,7 @@ class _Table:
         return inside
 
     def with_lone_units(self, label: Ints, core: int) -> Ints:
-        # A unit alone joins the group of several with which it has most linking jobs.
+        """A unit alone joins the group of several with which it has most linking jobs."""
         size = np.bincount(label, minlength=self.n_groups)
         several = [core, *(int(group) for group in np.flatnonzero(size > 1) if group != core)]
         linking = np.zeros((len(several), self.n_groups))
@@ -111,6 +111,7 @@ class _Table:
         return np.where((size[label] == 1) & (nearest[label] != core), nearest[label], label)
 
     def joined(self, inside: Mask, group: int) -> "_Table":
+        """Return the table with the groups of some units merged into one."""
         of_group = np.where(inside[self.group], group, self.group).astype(np.int64)
         pairs, row = np.unique(of_group * self.n_tasks + self.task, return_inverse=True)
         table = _Table(

@@ -160,6 +160,7 @@ class _Raw:
     def read(
         cls, value: object, cpu_s: object, events: object, jobs: object, rel_var: object, n: int
     ) -> "_Raw":
+        """Check and convert the columns; the value is given, or CPU seconds over events."""
         sums = None
         if value is not None and cpu_s is None and events is None:
             values = read_numbers(value, "value", n)

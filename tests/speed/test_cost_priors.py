@@ -61,14 +61,13 @@ def test_earlier_weeks_sharpen_factors_and_are_named(session: Session) -> None:
     assert fits[0].cost_prior_runs is pd.NA
     assert fits[3].cost_prior_runs == ", ".join(runs[:3])
     for name in factors[3].index:
-        variance = mean = None
+        variance, mean = np.inf, np.nan
         for week in factors[:3]:
             if name not in week.index or not week.cost_factor[name] > 0:
                 continue
             value, error = np.log(week.cost_factor[name]), week.cost_factor_err[name]
-            if variance is not None:
-                variance += 0.03**2 * 7 / 30
-            if variance is None or abs(value - mean) > 4 * np.hypot(error, np.sqrt(variance)):
+            variance += 0.03**2 * 7 / 30
+            if np.isinf(variance) or abs(value - mean) > 4 * np.hypot(error, np.sqrt(variance)):
                 mean, variance = value, error**2
             else:
                 weights = 1 / variance, 1 / error**2

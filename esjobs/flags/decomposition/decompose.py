@@ -172,41 +172,37 @@ class _FactReader:
         if machines is None or name not in machines.mix:
             return Facts(**basic, why_unknown="its job records name no CPU models")
         own = machines.own(name)
-        if own is not None:
-            own = own[0], math.hypot(own[1], self.shared.get(name, 0.0))
         if own is None:
-            return Facts(
-                **basic,
-                why_unknown="its CPU models run at no other queue",
-            )
+            return Facts(**basic, why_unknown="its CPU models run at no other queue")
         models = machines.runs(name)
-        mix = machines.mix[name]
-        scores = {
-            model: score
-            for (benchmark, model), score in self._scores.items()
-            if benchmark == basic["benchmark"].lower()
-        }
-        here = other = likely = None
-        if self._states is not None:
-            here = against_others(name, machines, self._states, scores)
-            if flag["origin"] != "default":
-                other = in_declaration(name, flag["corepower"], machines, self._states, scores)
-                total = math.log1p(deviation)
-                if here is None and other is None and abs(total) > SURE * error:
-                    states = self._states
-                    untold = {model: part for model, part in mix.items() if states.here(name, model) is None}
-                    likely = inferred(flag["corepower"], total, error, untold, scores)
         return Facts(
             **basic,
-            own=own,
+            own=(own[0], math.hypot(own[1], self.shared.get(name, 0.0))),
             mix_error=machines.mix_error(name),
             models=models,
-            share=mix[models[0][0]] if models else 0.0,
-            here=here,
-            declared_other=other,
-            inferred=likely,
+            share=machines.mix[name][models[0][0]] if models else 0.0,
+            **self._of_states(flag, machines, basic["benchmark"].lower()),
             then=self._then(name, machines),
         )
+
+    def _of_states(self, flag: Mapping[str, Any], machines: Machines, benchmark: str) -> dict[str, Any]:
+        states, name, corepower = self._states, flag["name"], flag["corepower"]
+        if states is None:
+            return {}
+        scores = {model: score for (of, model), score in self._scores.items() if of == benchmark}
+        here = against_others(name, machines, states, scores)
+        if flag["origin"] == "default":
+            return {"here": here}
+        other = in_declaration(name, corepower, machines, states, scores)
+        found: dict[str, Any] = {"here": here, "declared_other": other}
+        deviation, error, _ = _deviation(flag) or (0.0, 0.0, 0.0)
+        total = math.log1p(deviation)
+        if here is None and other is None and abs(total) > SURE * error:
+            untold = {
+                model: part for model, part in machines.mix[name].items() if states.here(name, model) is None
+            }
+            found["inferred"] = inferred(corepower, total, error, untold, scores)
+        return found
 
     def _then(self, name: str, machines: Machines) -> tuple[float, float] | None:
         # The hardware of the window over that of the first days of the declaration, in ln.

@@ -116,10 +116,8 @@ def take_apart(facts: Facts) -> list[Part]:
     model, distance, between = _nearest(facts, mix)
     near = abs(distance) <= max(SURE * mix_error, SCATTER)
     if near or between:
-        like = ""
-        if len(facts.models) > 1:
-            where = f"of {model} alone" if near else "between its slowest and fastest models"
-            like = f", a value {where}"
+        where = f"of {model} alone" if near else "between its slowest and fastest models"
+        like = f", a value {where}" if len(facts.models) > 1 else ""
         parts.add("cpu mix", mix, mix_error, _mix(facts, predicted) + like)
     else:
         parts.add("declared value", mix, mix_error, _unreached(facts, model, distance, predicted))

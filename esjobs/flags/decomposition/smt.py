@@ -20,7 +20,6 @@ from esjobs.records.names.cpu_models import resolve
 from esjobs.records.references.values import ReferenceScore
 from esjobs.store.base import JobStore
 
-LEAST_RECORDED = 0.2  # Share of the CPU time of a queue on a model that must tell the state of SMT
 # Share of the CPU time of a queue that must be on models whose state and scores are known
 LEAST_COVERED = 0.5
 NEAR = 0.08  # How near, in ln, a declared value must be to what the tables give for the other state

@@ -91,6 +91,7 @@ def mix_change(
         for model in models
     }
     error = math.sqrt(sum((weights[model] * factors[model][1] / factors[model][0]) ** 2 for model in models))
+    # factors and shares have independent errors
     error = math.hypot(error, _error_of_shares(usable, {model: factors[model][0] for model in models}))
     most = max(models, key=lambda model: (abs(changes[model]), model))
     return MixChange(math.log(new / old), error, most, shares[0].get(most, 0.0), shares[1].get(most, 0.0))
@@ -130,6 +131,7 @@ def _error_of_shares(sides: Sequence[CpuTime], k: Mapping[str, float]) -> float:
         for (task, model), (seconds, _) in side.items():
             scores[task] += sign * (k[model] / mean - 1.0) * seconds / total
             parts[task] += seconds / total / len(sides)
+        # effective number (Kish): as many equal jobs would scatter the shares as much
         n_jobs = total**2 / sum(squares for _, squares in side.values())
         likely = {model: (n_jobs * share.get(model, 0.0) + pool[model]) / (n_jobs + 1.0) for model in k}
         centre = sum(part * k[model] for model, part in likely.items())
@@ -182,6 +184,11 @@ def _mix(store: JobStore, queues: Sequence[str], first: date, last: date) -> Cpu
     }
 
 
+def _touch(one: Change, other: Change) -> bool:
+    # days that adjoin are of one change, too
+    return one.step.day_low <= other.step.day_high + 1 and other.step.day_low <= one.step.day_high + 1
+
+
 def queue_behind(
     store: JobStore, change: Change, queues: Iterable[Change], jobs: In, last: date
 ) -> tuple[str, float] | None:
@@ -191,11 +198,7 @@ def queue_behind(
     ``AT_ONE_QUEUE``.
     """
     similar = {
-        queue.name
-        for queue in queues
-        if queue.step.size * change.step.size > 0
-        and queue.step.day_low <= change.step.day_high + 1
-        and change.step.day_low <= queue.step.day_high + 1
+        queue.name for queue in queues if queue.step.size * change.step.size > 0 and _touch(queue, change)
     }
     if not similar:
         return None
@@ -279,10 +282,10 @@ def described(
         said.append(f"unknown; {_unexplained(change, mix)}")
     beside = "" if edit is None else f" {_edited(edit)}"
     since = f"since {day}{_interval(step.day_low, step.day_high)}"
-    weekly = math.expm1(7 * step.per_day) if isinstance(step, Slope) else None
     how = f"{speed(size)} (± {percent(error)})"
-    head = f"{change.name} runs {how} {since}"
-    if weekly is not None:
+    weekly, head = None, f"{change.name} runs {how} {since}"
+    if isinstance(step, Slope):
+        weekly = math.expm1(7 * step.per_day)
         head = f"{change.name} has changed by {signed_percent(weekly)} a week {since}: now {how}"
     return {
         "cause": cause,
@@ -290,12 +293,20 @@ def described(
         "change": size,
         "change_err": error,
         "per_week": weekly,
-        "mix_change": None if mix is None else math.expm1(mix.change),
-        "mix_change_err": None if mix is None else math.exp(mix.change) * mix.error,
-        "corepower_before": None if edit is None else edit.before,
-        "corepower_after": None if edit is None else edit.after,
-        "declared_on": None if edit is None else edit.day,
+        **_of_mix(mix),
+        **_of_edit(edit),
     }
+
+
+def _of_mix(mix: MixChange | None) -> dict[str, Any]:
+    if mix is None:
+        return {"mix_change": None, "mix_change_err": None}
+    return {"mix_change": math.expm1(mix.change), "mix_change_err": math.exp(mix.change) * mix.error}
+
+
+def _of_edit(edit: Edit | None) -> dict[str, Any]:
+    values = (None, None, None) if edit is None else (edit.before, edit.after, edit.day)
+    return dict(zip(("corepower_before", "corepower_after", "declared_on"), values, strict=True))
 
 
 def _unexplained(change: Change, mix: MixChange | None) -> str:

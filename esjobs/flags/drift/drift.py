@@ -163,6 +163,14 @@ def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> 
     return store.replace(DAILY_FACTORS, str(day), rows_table(DAILY_FACTORS, rows).to_batches())
 
 
+def _jobs_of(change: Change, queues: Sequence[str]) -> In | None:
+    """Return the jobs of a site or model; None where no single queue can be behind its change."""
+    if change.level == "cpu_model":
+        return In("cpu_model", (change.name,))
+    # the one queue of a site is the site
+    return In("queue", tuple(queues)) if change.level == "site" and len(queues) != 1 else None
+
+
 def _drift_rows(
     store: JobStore,
     run: StoredRun,
@@ -186,9 +194,7 @@ def _drift_rows(
             mix = mix_change(before, after, factors)
             release = through_models(releases, after, change)
         queue = None
-        # the one queue of a site is the site
-        if level != "queue" and not (level == "site" and len(mine) == 1):
-            where = In("queue", tuple(mine)) if level == "site" else In("cpu_model", (change.name,))
+        if where := _jobs_of(change, mine):
             queue = queue_behind(store, change, searches["queue"].changes, where, last)
         edit = edit_beside(edits.get(change.name, ()), change)
         rows.append({**_found(change), **described(change, mix, edit, queue, release), "speed_run": run.run})

@@ -53,6 +53,7 @@ def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
         np.asarray(mine[column], np.float64) for column in ("k", "k_err_stat", "k_err_int")
     )
     value, white, lasting = (np.full((len(days), len(names)), np.nan) for _ in range(3))
+    # errors of ln k: ``white`` is new every day, ``lasting`` stays while the tasks do
     value[cells], white[cells], lasting[cells] = np.log(k), stat / k, interaction / k
     aligned = fitters.align_days(value, np.hypot(white, lasting))
     tasks, parts = _lists(mine["tasks"]), _lists(mine["task_parts"])

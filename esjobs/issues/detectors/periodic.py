@@ -136,6 +136,7 @@ def inverse_phases(
     for rows in chunks(jobs if n >= LEAST_SAMPLES else 0, 2 * n):
         # in the precision of the series, or the mean of equal samples would be above them
         phase = series[rows] >= mean[rows, None].astype(series.dtype)
+        # I/O below its mean is background: only the phases above it may alternate with the load
         y = np.multiply(series[rows], phase if partner == "io" else 1, dtype=kind)
         summed, flat[rows] = amplitudes(y)
         summed += load.spectrum[rows]

@@ -95,6 +95,7 @@ class _Reader:
         self._names = names
 
     def read(self, node: ast.expr, depth: int) -> _Part:
+        """Return kind and function of a part; :class:`ExpressionError` for what the language lacks."""
         if depth > _DEEPEST:
             raise ExpressionError(f"'{_short(self._text)}' is nested too deeply")
         match node:
@@ -115,6 +116,7 @@ class _Reader:
                 return "number", lambda columns: _finite(operation(first(columns), second(columns)))
             case ast.BoolOp(op=op, values=values):
                 parts = [self._of("truth", value, depth) for value in values]
+                # three values as numbers, 0, 0.5 (unknown) and 1: "and" is the smaller, "or" the larger
                 together = np.minimum if isinstance(op, ast.And) else np.maximum
                 return "truth", lambda columns: _folded(together, parts, columns)
             case ast.Compare(left=left, ops=ops, comparators=comparators):

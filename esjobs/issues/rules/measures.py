@@ -140,6 +140,7 @@ def _measure(text: str, node: ast.expr, facts: Facts) -> Measure:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = of(operand)
             return Measure(inner.dimension, -inner.high, -inner.low)
+        # dimensions add up under x and are subtracted under /; all else needs equal ones
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
             return _product(of(left), of(right), -1 if isinstance(op, ast.Div) else 1)
         case ast.BinOp(left=left, op=op, right=right):

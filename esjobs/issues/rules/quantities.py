@@ -58,8 +58,11 @@ def quantity_and_unit(value: object) -> tuple[float, Dimension | None]:
         raise ValueError(f"'{value:.40}': unknown unit '{unit:.20}'; use one of: {_listed()}")
     if not finite_number(number * _UNITS[unit]):
         raise ValueError(f"'{value:.40}' exceeds 1e30")
-    base = next((each for each in _PREFIXED if unit not in _PLAIN and unit.endswith(each)), unit)
-    return number * _UNITS[unit], dimension_of(base) if unit else None
+    return number * _UNITS[unit], dimension_of(_without_prefix(unit)) if unit else None
+
+
+def _without_prefix(unit: str) -> str:
+    return next((each for each in _PREFIXED if unit not in _PLAIN and unit.endswith(each)), unit)
 
 
 def _parsed(value: str) -> tuple[float, str]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from esjobs.core.arrow import given_schema
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
-from esjobs.issues.running.rules import METRICS, RULES, Running
+from esjobs.issues.running.rules import METRICS, RULES, Found, Running
 from esjobs.issues.running.states import Look, Row, advanced, due_for_hook
 from esjobs.issues.settings import RunningSettings
 from esjobs.publish.publication import read_table, rows_table, tidy
@@ -51,49 +52,65 @@ def look(store: JobStore, settings: RunningSettings, now: datetime) -> tuple[Run
     began = time.perf_counter()
     fill = parse_fill(settings.fill, SLURM.settable)
     pieces = list(replace(SLURM, running_at=now).parse(Path(settings.jobs), fill))
-    jobs = [row for piece in pieces for row in piece.batch.select(_READ).to_pylist()]
+    jobs = list(chain.from_iterable(piece.batch.select(_READ).to_pylist() for piece in pieces))
     found, counts = _judged(jobs, settings, now)
     stored = read_table(store, RUNNING_ISSUES).to_pylist()
     rows = advanced(stored, found, now)
     failures = _hooks(rows, settings, now)
+    _publish(store, rows, sorted({row["source"] for row in (*stored, *rows)}))
+    counts["warnings"] = sum(row["warned_at"] == now for row in rows)
+    counts["hooks run"] = sum(row["hook_at"] == now for row in rows)
+    counts["hooks failed"] = len(failures)
+    rejects = chain.from_iterable(piece.rejects for piece in pieces)
+    report = RunReport(
+        *("running", f"{now:%Y-%m-%dT%H:%M:%SZ}", len(jobs), len(found.found), time.perf_counter() - began),
+        rows_are="running jobs",
+        rows_become="findings",
+        dropped=dict(Counter(reject.reason for reject in rejects)),
+        counts=dict(+Counter(counts)),
+        notes=tuple(failures),
+    )
+    return report, [row for row in rows if row["warned_at"] is not None and row["ended_at"] is None]
+
+
+def _publish(store: JobStore, rows: Sequence[Row], sources: Sequence[str]) -> None:
     changes = []
-    for source in sorted({row["source"] for row in (*stored, *rows)}):
+    for source in sources:
         mine = rows_table(RUNNING_ISSUES, [row for row in rows if row["source"] == source])
         changes.append(store.replace(RUNNING_ISSUES, source, mine.to_batches()))
     if changes:
         store.publish(changes)
         tidy(store)
-    counts["warnings"] = sum(row["warned_at"] == now for row in rows)
-    counts["hooks run"] = sum(row["hook_at"] == now for row in rows)
-    counts["hooks failed"] = len(failures)
-    report = RunReport(
-        *("running", f"{now:%Y-%m-%dT%H:%M:%SZ}", len(jobs), len(found.found), time.perf_counter() - began),
-        rows_are="running jobs",
-        rows_become="findings",
-        dropped=dict(Counter(reject.reason for piece in pieces for reject in piece.rejects)),
-        counts={name: count for name, count in counts.items() if count},
-        notes=tuple(failures),
-    )
-    return report, [row for row in rows if row["warned_at"] is not None and row["ended_at"] is None]
+
+
+def _require_fresh(latest: datetime | None, settings: RunningSettings, now: datetime) -> None:
+    if latest is None or now - latest > _STALE:
+        files = ", ".join(settings.series)
+        raise InputError(f"{files}: newest sample {latest or 'missing'}; check what writes them")
+
+
+def _finding(job: Row, rule: str, answer: Found) -> Row:
+    facts = {name: job[name] for name in _CARRIED}
+    of_rule = {"rule": rule, "value": answer.value, "threshold": answer.threshold}
+    return {**facts, **of_rule, "unit": answer.unit, "finding": answer.text}
 
 
 def _judged(jobs: Sequence[Row], settings: RunningSettings, now: datetime) -> tuple[Look, dict[str, int]]:
     rows, n_refused = _series(settings)
     by_key = {(job["source"], job["job_id"]): job for job in jobs}
     latest = pc.max(rows.column("end_time")).as_py()
-    if by_key and (latest is None or now - latest > _STALE):
-        files = ", ".join(settings.series)
-        raise InputError(f"{files}: newest sample {latest or 'missing'}; check what writes them")
+    if by_key:
+        _require_fresh(latest, settings, now)
     found, cleared, n_seen = {}, set(), 0
     for job, samples in _samples(rows, by_key, latest):
         n_seen += 1
         for name, rule in RULES.items():
             answer, key = rule(samples), (job["source"], job["job_id"], name)
-            if answer is not None and answer.flagged:
-                of_rule = {"rule": name, "value": answer.value, "threshold": answer.threshold}
-                facts = {each: job[each] for each in _CARRIED}
-                found[key] = {**facts, **of_rule, "unit": answer.unit, "finding": answer.text}
-            elif answer is not None:
+            if answer is None:
+                continue
+            if answer.flagged:
+                found[key] = _finding(job, name, answer)
+            else:
                 cleared.add(key)
     limits = {key: _limit(job) for key, job in by_key.items()}
     return Look(found, cleared, limits), {"jobs with samples": n_seen, "series refused": n_refused}
@@ -104,17 +121,21 @@ def _limit(job: Row) -> datetime | None:
     return None if start is None or length is None else start + timedelta(seconds=length)
 
 
+def _paths(patterns: Sequence[str]) -> list[Path]:
+    return [Path(name) for pattern in patterns for name in sorted(glob.glob(pattern))]
+
+
 def _series(settings: RunningSettings) -> tuple[pa.Table, int]:
     """Return the rows of the metrics of rules, and the number of refused series."""
-    paths = [Path(name) for pattern in settings.series for name in sorted(glob.glob(pattern))]
+    paths = _paths(settings.series)
     if not paths:
         raise InputError(f"no file is called {', '.join(settings.series)}; set issues.running.series")
     reader = (LongSeries() if settings.map is None else LongSeries().mapped(settings.map)).only(METRICS)
-    pieces = [piece for path in paths for piece in reader.parse(path, {})]
-    rejects = [reject for piece in pieces for reject in piece.rejects]
-    for reject in rejects:
-        if reject.reason == DAMAGED:
-            raise InputError(reject.detail)
+    pieces = list(chain.from_iterable(reader.parse(path, {}) for path in paths))
+    rejects = list(chain.from_iterable(piece.rejects for piece in pieces))
+    damaged = next((reject for reject in rejects if reject.reason == DAMAGED), None)
+    if damaged is not None:
+        raise InputError(damaged.detail)
     batches = [piece.batch for piece in pieces if piece.batch.num_rows]
     return pa.Table.from_batches(batches, given_schema(SERIES)), len(rejects)
 

@@ -45,13 +45,16 @@ def advanced(rows: Iterable[Row], look: Look, now: datetime) -> list[Row]:
             after.append({**row, "ended_at": row["ended_at"] or now, "n_looks": 0})
     for key, row in look.found.items():
         old = before.get(key, _NEW | {"first_seen": now})
-        n_looks, warned, end = old["n_looks"] + 1, old["warned_at"], look.running[key[:2]]
-        if warned is None and n_looks >= _LOOKS and (end is None or end - now >= timedelta(minutes=30)):
-            warned = now
-        kept = {name: old[name] for name in ("first_seen", "hook_at", "hook_error")}
-        of_look = {"last_seen": now, "n_looks": n_looks, "warned_at": warned, "ended_at": None}
-        after.append({**row, **kept, **of_look})
+        after.append({**row, **_seen_again(old, look.running[key[:2]], now)})
     return sorted(after, key=_key)
+
+
+def _seen_again(old: Row, end: datetime | None, now: datetime) -> dict[str, Any]:
+    n_looks, warned = old["n_looks"] + 1, old["warned_at"]
+    if warned is None and n_looks >= _LOOKS and (end is None or end - now >= timedelta(minutes=30)):
+        warned = now
+    kept = {name: old[name] for name in ("first_seen", "hook_at", "hook_error")}
+    return {**kept, "last_seen": now, "n_looks": n_looks, "warned_at": warned, "ended_at": None}
 
 
 def due_for_hook(rows: Iterable[Row], now: datetime, after: timedelta) -> list[Row]:

@@ -21,33 +21,37 @@ _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e
 
 def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
     """The parts of one cluster. Raises :class:`InputError` for what is no such description."""
-    name = content.get("name") if isinstance(content, Mapping) else None
-    parts = content.get("subClusters") if isinstance(content, Mapping) else None
+    name, parts = (
+        content.get(key) if isinstance(content, Mapping) else None for key in ("name", "subClusters")
+    )
     if not isinstance(name, str) or not isinstance(parts, list):
         raise InputError(f"{where} is not a valid cluster.json: name and subClusters are required")
     memory = _metric_peak(content, "mem_used", where)
     for part in parts:
         if not isinstance(part, Mapping) or not isinstance(part.get("name"), str):
             raise InputError(f"{where}: a subcluster of '{name}' has no name")
-        inner = f"{where}, subcluster '{part['name']}'"
-        sockets = _count(part, "socketsPerNode", inner)
-        per_socket = _count(part, "coresPerSocket", inner)
-        threads = _count(part, "threadsPerCore", inner)
-        scalar, vector = (_amount(part, key, inner) for key in ("flopRateScalar", "flopRateSimd"))
-        model = part.get("processorType")
-        yield Subcluster(
-            cluster=name,
-            name=part["name"],
-            cpu_model=model.strip() or None if isinstance(model, str) else None,
-            sockets=sockets,
-            cores=None if sockets is None or per_socket is None else sockets * per_socket,
-            smt=None if threads is None else threads > 1,
-            memory_b=memory,
-            gpus=_accelerators(part),
-            peak_flops_s=max((rate for rate in (scalar, vector) if rate is not None), default=None),
-            peak_scalar_flops_s=scalar,
-            peak_mem_bw_b_s=_amount(part, "memoryBandwidth", inner),
-        )
+        yield _subcluster(name, part, memory, f"{where}, subcluster '{part['name']}'")
+
+
+def _subcluster(cluster: str, part: Mapping[str, Any], memory: float | None, where: str) -> Subcluster:
+    sockets = _count(part, "socketsPerNode", where)
+    per_socket = _count(part, "coresPerSocket", where)
+    threads = _count(part, "threadsPerCore", where)
+    scalar, vector = (_amount(part, key, where) for key in ("flopRateScalar", "flopRateSimd"))
+    model = part.get("processorType")
+    return Subcluster(
+        cluster=cluster,
+        name=part["name"],
+        cpu_model=model.strip() or None if isinstance(model, str) else None,
+        sockets=sockets,
+        cores=None if sockets is None or per_socket is None else sockets * per_socket,
+        smt=None if threads is None else threads > 1,
+        memory_b=memory,
+        gpus=_accelerators(part),
+        peak_flops_s=max((rate for rate in (scalar, vector) if rate is not None), default=None),
+        peak_scalar_flops_s=scalar,
+        peak_mem_bw_b_s=_amount(part, "memoryBandwidth", where),
+    )
 
 
 def _metric_peak(content: Mapping[str, Any], metric: str, where: str) -> float | None:

@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from esjobs.records.names.sites import Site
 from esjobs.schema.declared import QUEUES, RECORDS
 
+_Value = TypeVar("_Value")
 Origin = Literal["own", "inherited", "default", "changed", "mean", "reference", "none"]
 
 DEFAULTS = (10.0, 12.0)
@@ -192,8 +193,7 @@ def declare(
     ``before``: the imported row in force when the window began.
     """
     from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
-    parent = imported.parent_corepower if imported else None
-    parent = parent if parent is not None else site_values.get(site.name)
+    parent = _first((imported.parent_corepower if imported else None, site_values.get(site.name)))
     if imported and imported.corepower is not None:
         value: float | None = imported.corepower
         benchmark, source = imported.benchmark, imported.source
@@ -234,25 +234,33 @@ def declare_site(name: str, queues: Sequence[tuple[Declared, float]], *, guessed
     declare nothing. The origin is ``own`` if all declare one value, else ``mean``, or ``changed`` if one of
     them changed.
     """
-    total = math.fsum(core_s for _, core_s in queues)
-    having = [(declared, core_s) for declared, core_s in queues if declared.corepower is not None]
-    own = _of_one_benchmark([part for part in having if part[0].origin != "default"])
-    parts = own if math.fsum(core_s for _, core_s in own) >= LEAST_DECLARED * total else []
-    parts = parts or _of_one_benchmark([part for part in having if part[0].origin == "default"])
-    weight = math.fsum(core_s for _, core_s in parts)
-    parent = next((declared.parent for declared, _ in queues if declared.parent is not None), None)
-    country = next((declared.country for declared, _ in queues if declared.country is not None), None)
+    total = _core_s(queues)
+    having = [part for part in queues if part[0].corepower is not None]
+    # defaults declare nothing, unless hardly any queue of the site declares something
+    parts = _of_one_benchmark([part for part in having if part[0].origin != "default"])
+    if not parts or _core_s(parts) < LEAST_DECLARED * total:
+        parts = _of_one_benchmark([part for part in having if part[0].origin == "default"])
+    parent = _first(declared.parent for declared, _ in queues)
+    country = _first(declared.country for declared, _ in queues)
+    weight = _core_s(parts)
     if not weight or weight < LEAST_DECLARED * total:
         return Declared(name, None, None, "none", name, guessed, parent=parent, country=country)
     value = math.fsum((declared.corepower or 0.0) * core_s for declared, core_s in parts) / weight
     one = parts[0][0]
     origin = _origin_of_site([declared for declared, _ in parts])
-    ratios = (declared.values_ratio for declared, _ in queues)
-    values_ratio = next((ratio for ratio in ratios if ratio is not None), None)
+    values_ratio = _first(declared.values_ratio for declared, _ in queues)
     settled = Declared(
         name, value, one.benchmark, origin, name, guessed, None, parent, QUEUES, country, values_ratio
     )
     return replace(settled, before=_mean_before(parts))
+
+
+def _core_s(parts: Iterable[tuple[Declared, float]]) -> float:
+    return math.fsum(core_s for _, core_s in parts)
+
+
+def _first(values: Iterable[_Value | None]) -> _Value | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _mean_before(parts: Sequence[tuple[Declared, float]]) -> float | None:
@@ -260,7 +268,7 @@ def _mean_before(parts: Sequence[tuple[Declared, float]]) -> float | None:
     if all(declared.before is None for declared, _ in parts):
         return None
     values = [(declared.before or declared.corepower or 0.0, core_s) for declared, core_s in parts]
-    return math.fsum(value * core_s for value, core_s in values) / math.fsum(core_s for _, core_s in parts)
+    return math.fsum(value * core_s for value, core_s in values) / _core_s(parts)
 
 
 def _origin_of_site(queues: Sequence[Declared]) -> Origin:
@@ -275,6 +283,7 @@ def _of_one_benchmark(parts: Sequence[tuple[Declared, float]]) -> list[tuple[Dec
     seconds: dict[str, float] = {}
     for declared, core_s in parts:
         seconds[declared.benchmark or ""] = seconds.get(declared.benchmark or "", 0.0) + core_s
+    # sorted first: of equal sums the same benchmark wins every night
     most = max(sorted(seconds), key=lambda benchmark: seconds[benchmark], default="")
     return [part for part in parts if (part[0].benchmark or "") == most]
 

@@ -35,6 +35,14 @@ from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
 
 
+def _values_of_sites(rows: Iterable[Declaration | None], sites: Sites) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for row in rows:
+        if row and row.parent_corepower is not None and row.name in sites.named:
+            values.setdefault(sites.named[row.name], row.parent_corepower)
+    return values
+
+
 def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
     """Return what each name declares in the window. One read and, for queues, two queries.
 
@@ -45,10 +53,7 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
     sites = _named_sites(imported, store, window) if level == "queue" else Sites()
     declared: dict[str, Declared] = {}
     newest = {name: newest_valid(rows, window.end) for name, rows in imported.items()}
-    site_values: dict[str, float] = {}
-    for row in newest.values():
-        if row and row.parent_corepower is not None and row.name in sites.named:
-            site_values.setdefault(sites.named[row.name], row.parent_corepower)
+    site_values = _values_of_sites(newest.values(), sites)
     for name in names:
         settled = declare(
             name,
@@ -169,8 +174,11 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
     """Return imported values, those of records and of sites in the window, with the ``origin`` in force."""
     imported = read_table(store, COREPOWER).to_pylist()
     window = window or stored_window(store)
-    recorded = {} if window is None else recorded_values(store, window)
-    in_force = {} if window is None else _in_force(store, window, imported, recorded)
+    recorded: Mapping[str, RecordedValue] = {}
+    in_force: Mapping[tuple[str, str], Declared] = {}
+    if window is not None:
+        recorded = recorded_values(store, window)
+        in_force = _in_force(store, window, imported, recorded)
     rows = []
     for row in imported:
         declared = in_force.get((row["level"], row["name"]))
@@ -190,14 +198,17 @@ def _in_force(
     store: JobStore, window: Window, imported: Sequence[Mapping[str, Any]], recorded: Collection[str]
 ) -> dict[tuple[str, str], Declared]:
     found: dict[tuple[str, str], Declared] = {}
+    # queues also declare by their records, without any import
+    named: dict[str, set[str]] = defaultdict(set)
+    named["queue"].update(recorded)
+    for row in imported:
+        named[row["level"]].add(row["name"])
     for level in NAMED_LEVELS:
-        names = {row["name"] for row in imported if row["level"] == level}
-        names |= set(recorded) if level == "queue" else set()
+        names = named[level]
         settled = declared_values(store, window, level, names)
         found |= {(level, name): declared for name, declared in settled.items()}
     queues = {name: declared for (level, name), declared in found.items() if level == "queue"}
-    sites = {row["name"] for row in imported if row["level"] == "site"}
-    sites |= {declared.site for declared in queues.values()}
+    sites = named["site"] | {declared.site for declared in queues.values()}
     settled = declared_sites(store, window, queues, sites)
     return found | {("site", name): declared for name, declared in settled.items()}
 

@@ -105,6 +105,7 @@ def lived_through(
         names = pa.array([queue.name for queue in queues if queue.site == incident.site], pa.string())
         hit = pc.is_in(jobs.column("queue"), value_set=names).to_numpy(zero_copy_only=False)
     finished = pc.equal(jobs.column("state"), "finished").fill_null(False).to_numpy(zero_copy_only=False)
+    # jobs that the grid made wrong on purpose stay as wrong as they were
     usual = (cpu > 0) & (cpu <= wall * cores) & (wall > 60)
     fails = hit & finished & usual & (drawn < (incident.failure_rate if incident else 0.0))
     slower = np.where(hit, incident.efficiency_factor if incident else 1.0, 1.0) * efficiency

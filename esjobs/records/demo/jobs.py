@@ -129,6 +129,7 @@ def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
     kinds, merging = joined("kind"), joined("merging")
     task_id = [name for lot in lots for name in lot.task_id]
     programs = [transformation(int(k), bool(m)) for k, m in zip(kinds, merging, strict=True)]
+    # a table of slots makes drawing a payload one lookup per job
     slots = min(max(16 * n_jobs, 1 << 16), 1 << 20)
     edges = np.rint(np.cumsum(probability) * (slots / probability.sum())).astype(np.int64)
     return Shift(

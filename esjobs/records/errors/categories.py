@@ -113,6 +113,13 @@ def load_table(path: Path) -> ErrorTable:
     return parse_table(text, str(path)).over(shipped())
 
 
+def _require_texts(texts: object, where: str) -> None:
+    if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
+        raise SettingsError(
+            f'{where}: [texts] must be a table of texts, such as "pilot:1305" = "payload failed"'
+        )
+
+
 def parse_table(text: str, where: str) -> ErrorTable:
     """Read a table from TOML; :class:`SettingsError` that names file, key and accepted values."""
     try:
@@ -120,10 +127,7 @@ def parse_table(text: str, where: str) -> ErrorTable:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{where} is not valid TOML: {error}") from error
     texts = found.pop("texts", {})
-    if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
-        raise SettingsError(
-            f'{where}: [texts] must be a table of texts, such as "pilot:1305" = "payload failed"'
-        )
+    _require_texts(texts, where)
     categories: dict[str, Category] = {}
     codes: dict[str, str] = {}
     ranges: dict[str, tuple[tuple[int, int, str], ...]] = {}

@@ -63,13 +63,7 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
     texts = pa.schema([pa.field(each.name, _written(each.type)) for each in plain])
     maps = [each.name for each in schema if pa.types.is_map(each.type)]
     with _unrolled(batches, maps) as (events, stored):
-        header = _header([*plain.names, *(COUNTER_COLUMN + event for event in events)])
-        if len(header) > _LONGEST_HEADER:
-            raise UsageError(
-                f"the jobs have {len(events):,} different counters, too many for one CSV column each; use "
-                "--format jsonl or parquet"
-            )
-        stream.write(header)
+        stream.write(_header(plain.names, events))
         for batch in stored:
             written = _iso_times(batch.select(plain.names), texts)
             if spreadsheet:
@@ -81,9 +75,16 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
     return rows
 
 
-def _header(names: Sequence[str]) -> bytes:
-    quoted = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name for name in names)
-    return (",".join(quoted) + "\n").encode()
+def _header(names: Sequence[str], events: Sequence[str]) -> bytes:
+    every = [*names, *(COUNTER_COLUMN + event for event in events)]
+    quoted = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name for name in every)
+    header = (",".join(quoted) + "\n").encode()
+    if len(header) > _LONGEST_HEADER:
+        raise UsageError(
+            f"the jobs have {len(events):,} different counters, too many for one CSV column each; use "
+            "--format jsonl or parquet"
+        )
+    return header
 
 
 @contextmanager

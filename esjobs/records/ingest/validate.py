@@ -27,6 +27,7 @@ from esjobs.records.ingest.maps import map_of
 from esjobs.records.ingest.reading.layout import Binding, Column, Values, member_of
 from esjobs.records.ingest.refusals import Refusals
 
+_Codes = npt.NDArray[np.uint8]
 MISSING = 100
 END_BEFORE_START = "end before start"
 _SHOWN = 60
@@ -76,6 +77,7 @@ def rows_of(
         if array.null_count:
             array = _filled(array, spec, problems, context)
         arrays.append(array)
+        # the first offending field decides: later ones of the same row are not looked at
         if problems is not None:
             fresh = (problems > 0) & (code == 0)
             first[fresh], code[fresh] = number, problems[fresh]
@@ -88,21 +90,32 @@ def rows_of(
     bad = (code > 0) | late
     if bad.any():
         _tell_words_from_numbers(block, binding, first, code)
-        for (reason, field_name), rows in _by_kind(first, code, late).items():
-            room = refusals.room(reason, field_name)
-            for row in rows[:room].tolist():
-                spec, why = JOB_FIELDS[first[row]], int(code[row])
-                error = _late(row, batch) if late[row] else _wrong(block, binding, row, spec, why)
-                refusals.refuse(error, int(block.numbers[row]), block.excerpt(row))
-            refusals.count(reason, field_name, block.numbers[rows[room:]])
+        _refuse(block, binding, batch, refusals, first, code, late)
         batch = batch.filter(pa.array(~bad))
     refused = refusals.take()
     return Parsed(batch, refused, batch.num_rows + len(refused), notes)
 
 
-def _tell_words_from_numbers(
-    block: Block, binding: Binding, first: npt.NDArray[np.uint8], code: npt.NDArray[np.uint8]
+def _refuse(
+    block: Block,
+    binding: Binding,
+    batch: pa.RecordBatch,
+    refusals: Refusals,
+    first: _Codes,
+    code: _Codes,
+    late: npt.NDArray[np.bool_],
 ) -> None:
+    """List the refused rows, ``first``: number of the offending field; beyond the room they are counted."""
+    for (reason, field_name), rows in _by_kind(first, code, late).items():
+        room = refusals.room(reason, field_name)
+        for row in rows[:room].tolist():
+            spec, why = JOB_FIELDS[first[row]], int(code[row])
+            error = _late(row, batch) if late[row] else _wrong(block, binding, row, spec, why)
+            refusals.refuse(error, int(block.numbers[row]), block.excerpt(row))
+        refusals.count(reason, field_name, block.numbers[rows[room:]])
+
+
+def _tell_words_from_numbers(block: Block, binding: Binding, first: _Codes, code: _Codes) -> None:
     # the parser reads inf and 1e400 alike: one is no number, the other is out of range
     for row in np.flatnonzero(code == INFINITE):
         names = binding.sources[JOB_FIELDS[first[row]].name]
@@ -111,7 +124,7 @@ def _tell_words_from_numbers(
 
 
 def _by_kind(
-    first: npt.NDArray[np.uint8], code: npt.NDArray[np.uint8], late: npt.NDArray[np.bool_]
+    first: _Codes, code: _Codes, late: npt.NDArray[np.bool_]
 ) -> dict[tuple[str, str], npt.NDArray[np.int64]]:
     kinds: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
     if late.any():
@@ -147,18 +160,22 @@ def _column(block: Block, binding: Binding, index: int) -> Values:
         if best is None:
             best = converted
         elif best.values.null_count:
-            # a cell that was rejected is not missing: another column does not stand in for it
-            missing = _nulls(best.values)
-            if best.problems is not None:
-                missing &= best.problems == 0
-            best.values = pc.if_else(pa.array(missing), converted.values, best.values)
-            if converted.problems is not None and (missing & (converted.problems > 0)).any():
-                base = np.zeros(block.rows, dtype=np.uint8) if best.problems is None else best.problems
-                best.problems = np.where(missing, converted.problems, base)
-                best.column = name
+            _fill(best, converted)
     if best is None:
         return convert(pa.nulls(block.rows), column, binding.layout)
     return best
+
+
+def _fill(best: Values, other: Values) -> None:
+    # a cell that was rejected is not missing: another column does not stand in for it
+    missing = _nulls(best.values)
+    if best.problems is not None:
+        missing &= best.problems == 0
+    best.values = pc.if_else(pa.array(missing), other.values, best.values)
+    if other.problems is not None and (missing & (other.problems > 0)).any():
+        base = np.zeros(len(missing), dtype=np.uint8) if best.problems is None else best.problems
+        best.problems = np.where(missing, other.problems, base)
+        best.column = other.column
 
 
 def _map(block: Block, binding: Binding, column: Column) -> Values:
@@ -178,9 +195,7 @@ def _is_member(name: str, column: Column) -> bool:
     return bool(column.members) and name.strip().lower().startswith(column.members)
 
 
-def _filled(
-    array: pa.Array, spec: Field, problems: npt.NDArray[np.uint8] | None, context: Context
-) -> pa.Array:
+def _filled(array: pa.Array, spec: Field, problems: _Codes | None, context: Context) -> pa.Array:
     value = context.from_name.get(spec.name, context.fill.get(spec.name))
     if value is None and spec.name == "source":
         value = context.default_source

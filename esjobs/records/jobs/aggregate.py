@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ from esjobs.core.words import INVALID
 from esjobs.publish.publication import Outcome, read_table
 from esjobs.records.jobs import resolution
 from esjobs.records.jobs.day_spans import spans
-from esjobs.records.jobs.late_jobs import adding, fingerprints_by_day, progress_of
+from esjobs.records.jobs.late_jobs import LateJobs, adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Span
@@ -83,53 +83,71 @@ def aggregate(
     without_jobs = {row["day"] for row in existing} - set(days)
     kept = set() if rebuild else forgotten_days(store, without_jobs) - set(lost)
     emptied = _emptied(store, without_jobs, kept)
+    # before the error: days whose jobs are gone must not keep their buckets
     if not prints and not kept:
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     lost = [day for day in lost if day in current]
     parts = {} if rebuild else _made(existing, set(current) - set(lost), rules)
     found = progress_of(store, parts, current, _same)
-    fresh, late = found.fresh, found.late
-    stale = [day for day in days if day not in fresh]
-    books = [row for row in existing if row["day"] in fresh | kept]
-    changes: list[Change] = [*emptied]
-    n_buckets = 0
+    stale = [day for day in days if day not in found.fresh]
+    books = [row for row in existing if row["day"] in found.fresh | kept]
     able = store.capabilities()
     if stale and isinstance(store, CostEstimate):
         store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
+    work = _Rewriting(store, rules, existing, books, [*emptied])
+    added = {day for day, jobs in found.late.items() if work.add_late(day, jobs, current[day])}
     fingerprints = {row["day"]: row for row in prints}
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
-    added: set[date] = set()
-    for day, jobs in late.items():
+    report_progress = progress or _unseen
+    for span in _contiguous([day for day in stale if day not in added], n_jobs, able.days_per_aggregate):
+        report_progress("aggregating", stale.index(span[0]), len(stale))
+        work.make_again(span, fingerprints)
+    report_progress("aggregating", len(stale), len(stale))
+    report = _report(run, window, rules, work.books, len(days) + len(kept), len(stale), work.n_buckets)
+    notes = tuple(_notes(kept, lost, able.undated))
+    return Outcome(replace(report, notes=notes, seconds=time.perf_counter() - began), written=work.changes)
+
+
+@dataclass
+class _Rewriting:
+    """Buckets and books of stale days on their way into a store; nothing is visible before the switch."""
+
+    store: JobStore
+    rules: CleaningRules
+    existing: Sequence[Mapping[str, Any]]
+    books: list[Any]
+    changes: list[Change]
+    n_buckets: int = 0
+
+    def add_late(self, day: date, jobs: LateJobs, fingerprint: str) -> bool:
+        """Add late jobs beside the rows of their day; False if the day must be made again after all."""
+        of_late = {"n_jobs": jobs.n_jobs, "fingerprint": fingerprint}
         # whatever comes or goes meanwhile makes it a day to be made again
         with suppress(BooksError, PartialAnswerError):
-            of_late = {"n_jobs": jobs.n_jobs, "fingerprint": current[day]}
-            ((_, buckets, rows),) = _days_made(jobs.store, [day], rules, {day: of_late})
-            added.add(day)
-            changes.append(adding(store).add(BUCKETS, str(day), buckets.to_batches()))
-            changes.append(adding(store).add(DAYS, str(day), _books(rows).to_batches()))
-            books += [*(row for row in existing if row["day"] == day), *rows]
-            n_buckets += buckets.num_rows
-    made_again = [day for day in stale if day not in added]
-    for span in _contiguous(made_again, n_jobs, able.days_per_aggregate):
-        if progress:
-            progress("aggregating", stale.index(span[0]), len(stale))
-        for day, buckets, rows in _balanced_span(store, span, rules, fingerprints):
-            changes.append(store.replace(BUCKETS, str(day), buckets.to_batches()))
-            changes.append(store.replace(DAYS, str(day), _books(rows).to_batches()))
-            books.extend(rows)
-            n_buckets += buckets.num_rows
-    if progress:
-        progress("aggregating", len(stale), len(stale))
-    report = _report(run, window, rules, books, len(days) + len(kept), len(stale), n_buckets)
-    seconds = time.perf_counter() - began
-    return Outcome(
-        replace(report, notes=tuple(_notes(kept, lost, able.undated)), seconds=seconds), written=changes
-    )
+            ((_, buckets, rows),) = _days_made(jobs.store, [day], self.rules, {day: of_late})
+            self.books += (row for row in self.existing if row["day"] == day)
+            self._write(adding(self.store).add, day, buckets, rows)
+            return True
+        return False
+
+    def make_again(self, span: list[date], prints: Mapping[date, Mapping[str, Any]]) -> None:
+        """Replace the rows of days in a row."""
+        for day, buckets, rows in _balanced_span(self.store, span, self.rules, prints):
+            self._write(self.store.replace, day, buckets, rows)
+
+    def _write(
+        self, write: Callable[..., Change], day: date, buckets: pa.Table, rows: list[dict[str, object]]
+    ) -> None:
+        books = pa.Table.from_pylist(rows, schema=table_schema(DAYS))
+        self.changes.append(write(BUCKETS, str(day), buckets.to_batches()))
+        self.changes.append(write(DAYS, str(day), books.to_batches()))
+        self.books += rows
+        self.n_buckets += buckets.num_rows
 
 
-def _books(rows: list[dict[str, object]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=table_schema(DAYS))
+def _unseen(doing: str, done: int, of: int) -> None:
+    del doing, done, of
 
 
 def _made(
@@ -305,6 +323,7 @@ def _balanced_span(
     store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
 ) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
     window = Window.of_days(span[0], span[-1])
+    # jobs that come in between the fingerprint and the aggregation unbalance the books of their day
     for _ in range(_ATTEMPTS - 1):
         try:
             return _days_made(store, span, rules, prints)
@@ -383,6 +402,7 @@ def _report(
     n_stale: int,
     n_buckets: int,
 ) -> RunReport:
+    # a job counts under the first rule it fails: reasons are listed in the order of the rules
     in_order = {rule.reason: 0 for rule in rules.drops()}
     totals: dict[str, dict[str, int]] = {"binned": {}, "dropped": in_order, "note": {}}
     for row in books:

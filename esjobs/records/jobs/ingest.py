@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -71,14 +72,10 @@ def ingest(
             Reading(source, files, fill, spool, progress, keep=not dry_run) as reading,
         ):
             jobs = reading.jobs_if_any()
-            if fill and JOBS not in reading.rows_in and reading.tables and not hasattr(source, "settable"):
-                raise UsageError(
-                    f"{', '.join(fill)} cannot be set: source {source.name} yielded no jobs, only rows of "
-                    f"{', '.join(table.name for table in reading.tables)}; omit it"
-                )
+            _require_used(fill, source, reading)
             if dry_run:
-                for _ in jobs or ():
-                    pass
+                # to the end, for the rows that would be rejected
+                deque(jobs or (), maxlen=0)
                 acceptable = reading.accepted.total()
                 counts = {"acceptable": acceptable}
                 unknown = _NOT_COMPARED if reading.rows_in[JOBS] else _ROWS_NOT_COMPARED
@@ -109,6 +106,14 @@ def _counts(books: Mapping[str, Put]) -> dict[str, int]:
     return totals
 
 
+def _require_used(fill: Mapping[str, object], source: Source, reading: Reading) -> None:
+    if fill and JOBS not in reading.rows_in and reading.tables and not hasattr(source, "settable"):
+        raise UsageError(
+            f"{', '.join(fill)} cannot be set: source {source.name} yielded no jobs, only rows of "
+            f"{', '.join(table.name for table in reading.tables)}; omit it"
+        )
+
+
 def _store(
     store: JobStore,
     listed: Mapping[str, object],
@@ -123,6 +128,7 @@ def _store(
     books: dict[str, Put] = {}
     notes: list[str] = []
     jobs_changed: int | None = None
+    # an entry before the first row: a load that is killed can be found, and undone
     if jobs is not None and not existing.num_rows:
         store.publish([store.replace(LOADS, load_id, _load_row(listed, state="started"))])
     try:
@@ -150,6 +156,7 @@ def _store(
                 if jobs is not None:
                     store.publish([Hide(LOADS, load_id)])
         raise
+    # rows were written again, but the account of the first time says what they changed
     if "complete" in existing.column("state").to_pylist():
         notes.append(
             f"these files were already loaded ({load_id}); esjobs show loads keeps the first account"

@@ -4,7 +4,7 @@ On a large day they get rows of their own, which are published beside the others
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date
@@ -59,14 +59,10 @@ def progress_of(
     (:class:`Adding`).
     """
     found = DaysMade({day for day, digests in made.items() if digests == {now.get(day)}})
-    left = {day for day, digests in made.items() if digests and day in now and day not in found.fresh}
+    left = {day for day, digests in made.items() if digests and day in now} - found.fresh
     if not left or not isinstance(store, Adding):
         return found
-    loads: dict[date, list[dict[str, Any]]] = defaultdict(list)
-    for row in store.load_fingerprints(Window.of_days(min(left), max(left))).to_pylist():
-        if row["day"] in left:
-            loads[row["day"]].append(row)
-    for day, of_day in loads.items():
+    for day, of_day in _loads_of(store, left).items():
         last = {digest(day, row["fingerprint"]): number for number, row in enumerate(of_day)}
         if last.get(now[day]) != len(of_day) - 1 or not last.keys() >= made[day]:
             continue
@@ -74,11 +70,27 @@ def progress_of(
             found.fresh.add(day)
             continue
         upto = max(last[each] for each in made[day])
-        n_jobs, n_late = (sum(row["n_jobs"] for row in rows) for rows in (of_day, of_day[upto + 1 :]))
-        if n_jobs >= LARGE_DAY and n_late <= _MOST_LATE * n_jobs and len(made[day]) <= _MOST_PARTS:
+        n_late = _few_late(of_day, upto)
+        if n_late is not None and len(made[day]) <= _MOST_PARTS:
             later = store.jobs_of_loads(of_day[upto]["load"], of_day[-1]["load"])
             found.late[day] = LateJobs(later, n_late)
     return found
+
+
+def _loads_of(store: Adding, days: AbstractSet[date]) -> dict[date, list[dict[str, Any]]]:
+    """Return the fingerprints of days after each load, in the order of loads."""
+    loads: dict[date, list[dict[str, Any]]] = defaultdict(list)
+    for row in store.load_fingerprints(Window.of_days(min(days), max(days))).to_pylist():
+        if row["day"] in days:
+            loads[row["day"]].append(row)
+    return loads
+
+
+def _few_late(loads: Sequence[Mapping[str, Any]], upto: int) -> int | None:
+    """Return the jobs of a day that came after a load; None where making the day again is as cheap."""
+    counts = [row["n_jobs"] for row in loads]
+    n_jobs, n_late = sum(counts), sum(counts[upto + 1 :])
+    return n_late if n_jobs >= LARGE_DAY and n_late <= _MOST_LATE * n_jobs else None
 
 
 def adding(store: JobStore) -> Adding:

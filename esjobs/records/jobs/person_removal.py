@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,7 @@ def forget_user(
         )
     if not isinstance(store, Erasing):
         raise UsageError("this store cannot change stored jobs: it has no rewrite_jobs (see Erasing)")
+    # the key outlives a run that breaks off: the next one must give the same pseudonym
     marker = f"forgetting {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     key = secrets.token_hex(32) if dry_run else _key(store, marker)
     names = _Names(name, bytes.fromhex(key), pseudonymise=pseudonymise, keep_texts=keep_texts)
@@ -223,11 +224,7 @@ class _Names:
             each.name: pa.array([entry.get(each.name) for entry in entries], pa.string()) for each in columns
         }
         rows = self._renewed(pa.RecordBatch.from_pydict(texts), columns, "journal").to_pylist()
-        # notes need an author
-        return [
-            {**entry, **{name: row[name] or _NOBODY for name in row if entry.get(name) is not None}}
-            for entry, row in zip(entries, rows, strict=True)
-        ]
+        return [_renewed_entry(entry, row) for entry, row in zip(entries, rows, strict=True)]
 
     def counting_entries(self, entries: Entries) -> Entries:
         """Return the same entries: only what would change is counted."""
@@ -282,3 +279,8 @@ class _Names:
             for (table, name, what), rows in self._counts.items()
         ]
         return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _renewed_entry(entry: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    # notes need an author
+    return {**entry, **{name: row[name] or _NOBODY for name in row if entry.get(name) is not None}}

@@ -97,6 +97,7 @@ class _Kind:
         self._found: dict[str, str | None] = {}
 
     def first(self, programs: Iterable[str], text: str) -> str | None:
+        """Return the first kind that runs a program, else one with a word of the text."""
         for program in filter(None, programs):
             found = self._of_program(program)
             if found is not None:

@@ -98,6 +98,7 @@ _PILOT_CORE = _pattern(r"^(Intel) \d{1,4}-Core Processor\b")
 _FIRMWARE = _pattern(r"^(?:Neoverse|Cortex)[- ]\w+ - (?=\w)")
 _ARM_CORE = _pattern(r"\b(Neoverse|Cortex)[- ]([a-z]\d+\w*)")
 _GENERATION = _pattern(r"^\d{1,2}(?:st|nd|rd|th) Gen ")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _XEON_VERSION = _pattern(r"(E[357]-\d{4}[a-z]{0,2}?)[-_]?v(\d{1,2})")
 _XEON_NUMBER = _pattern(r"E[357]-\d{4}[a-z]{0,2}")
 _CORE_I = _pattern(r"([iw][3579])((?:-.*)?)")
@@ -234,6 +235,7 @@ def _name(head: str, clock: float | None, *, masked: bool) -> tuple[str, str | N
     words = _spell(words, vendor)
     if vendor.lower() not in " ".join(words).lower():
         words.insert(0, vendor)
+    # "Intel Xeon Processor @ 2.10GHz" of a virtual machine names a model only by its clock
     generic = all(word.lower() in _GENERIC for word in words)
     if (generic or not _has_number(words, vendor)) and clock is not None and vendor in ("Intel", "AMD"):
         return " ".join([*words, *(["@"] if masked else []), f"{clock:.2f}GHz"]), vendor, masked
@@ -268,7 +270,7 @@ def _spell(words: list[str], vendor: str) -> list[str]:
     spelt: list[str] = []
     for word in _ARM_CORE.sub(lambda m: f"{m[1].title()}-{m[2].upper()}", " ".join(words)).split():
         lower = word.lower()
-        if lower in _FILLER or not any(c.isalnum() for c in word):
+        if lower in _FILLER or not _LETTER_OR_DIGIT.search(word):
             continue
         if lower in _SPELLING:
             spelt.append(_SPELLING[lower])

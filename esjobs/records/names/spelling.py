@@ -21,32 +21,36 @@ _LISTED = 12
 _CLOSED: Mapping[str, tuple[str, ...]] = {"level": LEVELS, "method": METHODS}
 
 
+def _with_closed(chosen: dict[tuple[str, ...], Sequence[str]]) -> Chosen:
+    """Spell the values of columns that have a fixed list of them."""
+    for column, accepted in _CLOSED.items():
+        if (column,) in chosen:
+            chosen[column,] = as_stored(f"unknown {column}", chosen[column,], accepted)
+    return chosen
+
+
 def chosen_rows(table: Table, chosen: Chosen, read: Callable[[Chosen], pa.Table]) -> pa.Table:
     """Return the rows that ``read`` gives for the chosen values, each spelt as it is stored.
 
     ``read`` is called again, without and with values, if a value is in none of the first rows. Raises
     :class:`UsageError` for a value that the table does not have.
     """
-    chosen = {columns: values for columns, values in chosen.items() if values}
-    for column, accepted in _CLOSED.items():
-        if (column,) in chosen:
-            chosen[column,] = as_stored(f"unknown {column}", chosen[column,], accepted)
+    chosen = _with_closed({columns: values for columns, values in chosen.items() if values})
     rows = read(chosen)
     stored = [columns for columns in chosen if columns[0] not in _CLOSED]
     absent = [columns for columns in stored if not set(chosen[columns]) <= _values(rows, columns)]
     if not absent:
         return rows
     everything = read({})
-    spelt = {
-        columns: as_stored(
+    spelt = dict(chosen)
+    for columns in absent:
+        spelt[columns] = as_stored(
             f"{table.name} have no {' or '.join(map(titled, columns))}",
             chosen[columns],
             _values(everything, columns),
             how=f"esjobs show {table.name} --format csv",
         )
-        for columns in absent
-    }
-    return rows if all(spelt[columns] == chosen[columns] for columns in absent) else read(chosen | spelt)
+    return rows if spelt == chosen else read(spelt)
 
 
 def as_stored(start: str, values: Iterable[str], stored: Collection[str], how: str = "") -> tuple[str, ...]:

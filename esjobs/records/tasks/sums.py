@@ -120,6 +120,7 @@ class FineSums:
         """Return the rows of a level added up; rows without its name are left out."""
         name, inside = self._named(level)
         task, name = self.task[inside], name[inside]
+        # two codes of 32 bits as one number: a group is found in one pass
         row, first = _groups(task.codes.astype(np.int64) << 32 | name.codes)
         sums = {column: added(row, values[inside], len(first)) for column, values in self.sums.items()}
         n_buckets = added(row, self.n_buckets[inside], len(first)).astype(np.int64)
@@ -211,6 +212,7 @@ class Adder:
                 parts[column].append(np.asarray(values))
         if not parts["day"]:
             return
+        # the order of rows decides the last digits of sums: sorted, an engine cannot be told from another
         columns = {column: np.concatenate(parts.pop(column)) for column in (*_KEYS, *SUMS)}
         order = self._order(columns)
         codes = {column: columns.pop(column)[order] for column in _KEYS}
@@ -221,6 +223,7 @@ class Adder:
             columns[column] = columns[column][order]
         for number, jobs in enumerate(np.bincount(kind, columns["n_jobs"])):
             self._n_jobs[number - 1] += int(jobs)
+        # + 1: a missing name, -1, becomes 0 and takes no bit of another part
         queue, model = (codes[column].astype(np.int64) + 1 for column in NAMED_LEVELS)
         period = (codes["day"] - self._start) * self._n_periods // self._days if self._n_periods > 1 else 0
         place = self._pairs.of(queue << 32 | model).astype(np.int64) * MOST_PERIODS + period
@@ -231,6 +234,7 @@ class Adder:
         day = columns["day"]
         ranks = [day - day.min(), *(texts.ranks()[columns[key]] + 1 for key, texts in self._texts.items())]
         sizes = [int(rank.max()) + 1 for rank in ranks]
+        # one number for all keys is sorted in one pass, as long as it fits 63 bits
         if prod(sizes) > _LARGEST_CODE:
             return np.lexsort(ranks[::-1])
         combined = np.zeros(len(day), np.int64)
@@ -294,12 +298,14 @@ class _Texts:
         return [*self._number, None]
 
     def codes(self, column: pa.Array) -> Codes:
+        """Return the number of each text, new ones in order of appearance; -1 for null or empty."""
         encoded = column.dictionary_encode()
         number_of = self._number
         numbers = [
             number_of.setdefault(text, len(number_of)) if text else -1
             for text in encoded.dictionary.to_pylist()
         ]
+        # null indices point to the last one
         of_code: Codes = np.array([*numbers, -1], np.int32)
         found: Codes = of_code[np.asarray(encoded.indices.fill_null(len(numbers)))]
         return found
@@ -332,6 +338,7 @@ class _Numbers:
 
     def of(self, keys: npt.NDArray[np.int64]) -> Codes:
         """The number of each key; new keys get one."""
+        # sorted keys beside their numbers need 12 bytes each, far less than a dict of integers
         position = np.searchsorted(self._sorted, keys)
         unknown = np.ones(len(keys), np.bool_)
         inside = position < len(self)
@@ -339,6 +346,7 @@ class _Numbers:
         if unknown.any():
             fresh, first = np.unique(keys[unknown], return_index=True)
             number = np.empty(len(fresh), np.int32)
+            # unique sorts by key; numbers follow the first occurrence
             number[np.argsort(first)] = np.arange(len(self), len(self) + len(fresh))
             before = np.searchsorted(self._sorted, fresh)
             self._number = np.insert(self._number, before, number)
@@ -369,6 +377,7 @@ class _Rows:
         more = len(self) - len(self.n_buckets)
         for column, total in self.sums.items():
             grown = np.append(total, np.zeros(more))
+            # in the order of the rows; bincount would begin again at 0 and add the earlier sum last
             np.add.at(grown, row, columns[column])
             self.sums[column] = grown
         self.n_buckets = np.append(self.n_buckets, np.zeros(more, np.int64))

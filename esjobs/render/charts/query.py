@@ -42,8 +42,7 @@ def text_picture(answer: "Answer", width: int) -> list[str]:
     """The lines of a picture for a terminal of some width."""
     lines: list[str] = []
     for figure in _figures(answer):
-        finite = [float(value) for value in figure.values if value == value]  # noqa: PLR0124  NaN differs
-        low, high = (cell_text(each) for each in ((min(finite), max(finite)) if finite else (None, None)))
+        low, high = _extremes(figure.values)
         lines += [*([""] if lines else []), figure.title]
         if figure.kind == "heat map":
             rows, columns, grid = _grid(figure)
@@ -114,6 +113,17 @@ def _heading(answer: "Answer") -> str:
     return f"{names} by {', '.join(one.name for one in answer.by)}"
 
 
+def _extremes(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[str, str]:
+    finite = values[~np.isnan(values)].tolist()
+    return cell_text(min(finite, default=None)), cell_text(max(finite, default=None))
+
+
+def _kind(answer: "Answer") -> str:
+    if len(answer.by) == 2:
+        return "heat map"
+    return "line" if answer.by[0].calendar else "bars"
+
+
 def _figures(answer: "Answer") -> list[_Figure]:
     """The figures of an answer, one a metric."""
     if not 1 <= len(answer.by) <= 2:
@@ -125,12 +135,12 @@ def _figures(answer: "Answer") -> list[_Figure]:
     if not rows.num_rows:
         raise UsageError("no groups to draw; request more groups")
     cells = tuple([_text(value) for value in rows.column(one.name).to_pylist()] for one in answer.by)
-    kind = "heat map" if len(answer.by) == 2 else "line" if answer.by[0].calendar else "bars"
+    kind = _kind(answer)
+    names = tuple(dimension.name for dimension in answer.by)
     figures = []
     for one in answer.metrics:
         values = np.array(rows.column(one.name).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
         title = f"{one.name} [{one.unit}]" if one.unit else one.name
-        names = tuple(dimension.name for dimension in answer.by)
         figures.append(_Figure(visible(f"{title} by {', '.join(names)}"), names, kind, cells, values))
     return figures
 

@@ -73,11 +73,12 @@ def _measured(store: JobStore, key: str, window: Window | None) -> list[dict[str
 def _of_one(title: str, key: str, rows: Sequence[Mapping[str, Any]]) -> list[Percentile]:
     mine: Mapping[str, Any] = next((row for row in rows if row[key] == title), {})
     others = [row for row in rows if row[key] not in (None, title) and row["jobs"] >= LEAST_JOBS]
+    everybody = [*filter(None, [mine]), *others]
     about = {metric.name: metric for metric in METRICS}
     return [
         _percentile(about[name].unit, about[name].meaning, name, mine, others)
         for name in COMPARED
-        if any(row[name] is not None for row in (mine, *others) if row)
+        if any(row[name] is not None for row in everybody)
     ]
 
 

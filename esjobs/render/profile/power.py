@@ -19,6 +19,17 @@ from esjobs.core.words import CHANGED_SPEED, HALF_WIDTH_90, SURE
 _MOST = 50
 
 
+_WITH_OTHERS = "jobs of tasks that run at many other queues too, 50 or more of them"
+_NEEDED = {
+    "undeclared": "declare a value of its own, measured on its machines",
+    "not comparable": _WITH_OTHERS,
+    "via CPU models": _WITH_OTHERS,
+    "too few": "more jobs of tasks that run at other queues",
+    "mixed": "other tasks: its tasks mix two kinds of jobs that the records do not separate",
+    "implausible": "correct records: its events, times or cores do not fit those of the same tasks elsewhere",
+}
+
+
 def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:
     """Return sentences about the data needed for a row of ``flags``; empty for a decided verdict.
 
@@ -30,19 +41,9 @@ def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: flo
         return _undecided(flag, factor, limit)
     if verdict == "deviates" and not flag["confirmed"]:
         return _unconfirmed(flag)
-    if verdict == "undeclared":
-        return "declare a value of its own, measured on its machines"
-    if verdict in ("not comparable", "via CPU models"):
-        return "jobs of tasks that run at many other queues too, 50 or more of them"
-    if verdict == "too few":
-        return "more jobs of tasks that run at other queues"
-    if verdict == "mixed":
-        return "other tasks: its tasks mix two kinds of jobs that the records do not separate"
     if verdict == "implausible" and CHANGED_SPEED in (flag["sentence"] or ""):
         return "a window after its change: its speed is not one number over this one"
-    if verdict == "implausible":
-        return "correct records: its events, times or cores do not fit those of the same tasks elsewhere"
-    return ""
+    return _NEEDED.get(verdict, "")
 
 
 def _unconfirmed(flag: Mapping[str, Any]) -> str:

@@ -123,21 +123,21 @@ def _rank(row: Row) -> str | None:
 
 
 def _sentences(profile: Profile) -> Iterator[str]:
-    several = len(profile.flags) > 1
-    standing_of = {row["name"]: row for row in profile.states}
     yield from (f"All together: {row['sentence']}" for row in profile.combined if row["sentence"])
     for row in profile.flags:
-        start = f"{row['name']}: " if several else ""
-        yield start + (row["sentence"] or "")
-        if row["name"] in profile.needs:
-            yield f"{start}Needed for a verdict: {profile.needs[row['name']]}."
-        yield from (f"{start}{text}" for text in _checked(row))
-        state = standing_of.get(row["name"])
-        if state is not None:
-            yield f"{start}{_flag(state)}"
+        start = f"{row['name']}: " if len(profile.flags) > 1 else ""
+        yield from (f"{start}{text}" for text in _of_flag(profile, row))
     for link in profile.links:
         if link["link"]:
             yield f"Component {link['component']}: {link['link']}"
+
+
+def _of_flag(profile: Profile, row: Row) -> Iterator[str]:
+    yield row["sentence"] or ""
+    if row["name"] in profile.needs:
+        yield f"Needed for a verdict: {profile.needs[row['name']]}."
+    yield from _checked(row)
+    yield from (_flag(state) for state in profile.states if state["name"] == row["name"])
 
 
 def _checked(row: Row) -> Iterator[str]:
@@ -168,19 +168,11 @@ def _days(profile: Profile) -> Section | None:
     if not by_day:
         return None
     incident = days_within(profile.incidents, max(by_day))
+    last = list(by_day)[-_LAST_DAYS:]
     rows = [
-        {
-            "day": day,
-            "CPU efficiency": _measured(metrics, EFFICIENCY),
-            "expected efficiency": _expected(metrics, EFFICIENCY),
-            "failed": _measured(metrics, FAILED),
-            "expected failed": _expected(metrics, FAILED),
-            "core-hours lost": round(sum(row["cost_core_h"] or 0.0 for row in metrics.values())),
-            "incident": "yes" if day in incident else None,
-            "mark": next((row["mark"] for row in metrics.values() if row["mark"]), None),
-        }
-        for place, (day, metrics) in enumerate(by_day.items())
-        if day in incident or place >= len(by_day) - _LAST_DAYS
+        {"day": day, **_of_day(metrics, in_incident=day in incident)}
+        for day, metrics in by_day.items()
+        if day in incident or day in last
     ]
     about = (
         "Expected: by the site's own past, two standard deviations, before the day was known. Core-hours "
@@ -190,6 +182,18 @@ def _days(profile: Profile) -> Section | None:
     sentences = [row["sentence"] or f"Incident since {row['since']}." for row in profile.incidents]
     sentences = sentences or ["No incident in these days."]
     return Section(DAY_BY_DAY, about, sentences, _table(rows))
+
+
+def _of_day(metrics: Mapping[str, Row], *, in_incident: bool) -> dict[str, Any]:
+    return {
+        "CPU efficiency": _measured(metrics, EFFICIENCY),
+        "expected efficiency": _expected(metrics, EFFICIENCY),
+        "failed": _measured(metrics, FAILED),
+        "expected failed": _expected(metrics, FAILED),
+        "core-hours lost": round(sum(row["cost_core_h"] or 0.0 for row in metrics.values())),
+        "incident": "yes" if in_incident else None,
+        "mark": next((row["mark"] for row in metrics.values() if row["mark"]), None),
+    }
 
 
 def _measured(metrics: Mapping[str, Row], name: str) -> str | None:
@@ -242,40 +246,57 @@ def _causes(profile: Profile) -> Section | None:
 def _mixes(profile: Profile) -> Section | None:
     if not profile.mixes:
         return None
-    of_cpu = profile.named.level == "cpu_model"
-    total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
+    if profile.named.level == "cpu_model":
+        return _queues_of_cpu(profile)
     rows = [
         {
-            **({"queue": row["queue"]} if of_cpu else _named(profile, {"name": row["queue"]})),
-            **({} if of_cpu else {"CPU model": row["cpu_model"] or "not recorded"}),
-            "share of core hours": _share((row["core_s"] or 0.0) / total if of_cpu else row["share"]),
+            **_named(profile, {"name": row["queue"]}),
+            "CPU model": row["cpu_model"] or "not recorded",
+            "share of core hours": _share(row["share"]),
             "core hours": (row["core_s"] or 0.0) / 3600,
             "jobs": row["n_jobs"],
-            **({} if of_cpu else {"speed factor of the model": row["k"], "error": row["k_err"]}),
+            "speed factor of the model": row["k"],
+            "error": row["k_err"],
         }
         for row in profile.mixes
-    ]
-    if of_cpu:
-        return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
-    predicted = [
-        f"{row['name']}: its CPU models predict a factor of {number(row['mix_k'])} ± "
-        f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %); measured is {number(row['k'])} "
-        f"({signed_percent(row['k'] / row['mix_k'] - 1)}). {_share(row['mix_share'] or 0.0)} of its CPU time "
-        "is on models with a factor."
-        for row in profile.factors
-        if row["processing_type"] == "all" and row["mix_k"] and row["k"]
-    ]
-    predicted += [
-        f"{row['name']}: its speed factor and those of CPU models have no common scale, because it shares no "
-        "task with the largest component."
-        for row in profile.factors
-        if row["processing_type"] == "all" and row["component"] and row["k"]
     ]
     about = (
         "Shares of the queue's core hours. Factors of CPU models over all queues, on the scale of queues: "
         "the factor of a queue with this model only."
     )
-    return Section("CPU models", about, predicted, _table(rows))
+    return Section("CPU models", about, list(_predicted_by_mix(profile)), _table(rows))
+
+
+def _predicted_by_mix(profile: Profile) -> Iterator[str]:
+    factors = [row for row in profile.factors if row["processing_type"] == "all" and row["k"]]
+    for row in factors:
+        if row["mix_k"]:
+            yield (
+                f"{row['name']}: its CPU models predict a factor of {number(row['mix_k'])} ± "
+                f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %); measured is {number(row['k'])} "
+                f"({signed_percent(row['k'] / row['mix_k'] - 1)}). {_share(row['mix_share'] or 0.0)} of its "
+                "CPU time is on models with a factor."
+            )
+    for row in factors:
+        if row["component"]:
+            yield (
+                f"{row['name']}: its speed factor and those of CPU models have no common scale, because it "
+                "shares no task with the largest component."
+            )
+
+
+def _queues_of_cpu(profile: Profile) -> Section:
+    total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
+    rows = [
+        {
+            "queue": row["queue"],
+            "share of core hours": _share((row["core_s"] or 0.0) / total),
+            "core hours": (row["core_s"] or 0.0) / 3600,
+            "jobs": row["n_jobs"],
+        }
+        for row in profile.mixes
+    ]
+    return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
 
 
 def _machines(profile: Profile) -> Section | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -52,15 +53,14 @@ def line(times: Sequence[str], values: Floats, low: str, high: str, width: int) 
     cells = np.zeros((_LINE_ROWS, columns), np.int64)
     places = np.linspace(0, 2 * columns - 1, len(values)) if len(values) > 1 else np.zeros(1)
     span = highest - lowest or 1.0
-    for start in range(len(values)):
+    for start in np.flatnonzero(~np.isnan(values)).tolist():
         end = min(start + 1, len(values) - 1)
-        if math.isnan(values[start]) or math.isnan(values[end]):
+        if math.isnan(values[end]):
             end = start
-        if math.isnan(values[start]):
-            continue
         for at in np.arange(round(places[start]), round(places[end]) + 1):
             part = 0.0 if end == start else (at - places[start]) / (places[end] - places[start])
             value = values[start] + min(1.0, max(0.0, part)) * (values[end] - values[start])
+            # a character of braille is four dots high and two wide
             dot = round((highest - value) / span * (height - 1))
             cells[dot // 4, at // 2] |= _DOTS[dot % 4][at % 2]
     rows = ["".join(chr(0x2800 + int(cell)) for cell in row) for row in cells]
@@ -139,22 +139,21 @@ def marks(
             if not math.isnan(value):
                 row, at = rows[row_of(float(value))], place * step + step // 2
                 row[at] = symbol if row[at] in " -" else "*"
-    drawn = [
-        f"{labels[place]:.2f} {''.join(row)}".rstrip() if place in labels else f"     {''.join(row)}".rstrip()
-        for place, row in enumerate(rows)
-    ]
+    axis = {place: f"{value:.2f}" for place, value in labels.items()}
+    drawn = [f"{axis.get(place, ''):4} {''.join(row)}".rstrip() for place, row in enumerate(rows)]
+    names = "".join(name[:step].center(step) for name in columns)
+    return [*drawn, " " * 5 + names.rstrip(), *_values_below(columns, series, across)]
+
+
+def _values_below(columns: Sequence[str], series: Sequence[tuple[str, Floats]], across: str) -> list[str]:
     texts = [["" if math.isnan(value) else f"{value:.2f}" for value in values] for _, values in series]
     name_width = max(map(cell_len, (across, *(name for name, _ in series))))
-    cell = max((len(text) for row in (columns, *texts) for text in row), default=0)
-
-    def line(symbol: str, name: str, row: Sequence[str]) -> str:
-        return f"{symbol}  {set_cell_size(name, name_width)}" + "".join(f"  {text:>{cell}}" for text in row)
-
+    cell = max(map(len, chain(columns, *texts)), default=0)
+    rows: list[tuple[str, str, Sequence[str]]] = [(" ", across, columns)]
+    rows += [(symbol, name, row) for (name, _), symbol, row in zip(series, _LETTERS, texts, strict=False)]
     return [
-        *drawn,
-        " " * 5 + "".join(name[:step].center(step) for name in columns).rstrip(),
-        line(" ", across, columns),
-        *(line(symbol, name, row) for (name, _), symbol, row in zip(series, _LETTERS, texts, strict=False)),
+        "".join([f"{symbol}  {set_cell_size(name, name_width)}", *(f"  {text:>{cell}}" for text in row)])
+        for symbol, name, row in rows
     ]
 
 

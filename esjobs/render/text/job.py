@@ -39,23 +39,24 @@ def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
             yield name, f"{value:%Y-%m-%d %H:%M:%S} UTC"
         elif field.type == "map":
             yield from _counter_lines(name, value)
-        elif field.unit in ("B", "J"):
-            yield name, formatted(float(value), _FORMS.get(field.unit, "energy"))
-        elif field.unit == "s":
-            yield (
-                name,
-                f"{formatted(float(value))} s"
-                + (f" ({formatted(float(value), 'time')})" if value >= 120 else ""),
-            )
-        elif isinstance(value, bool):
-            yield name, "yes" if value else "no"
-        elif field.type == "integer":
-            yield name, f"{value:,}"
         else:
-            yield name, " ".join(filter(None, [formatted(value), field.unit]))
+            yield name, _written(value, field)
     parts = joules(story.footprints, story.record.get("wall_s"))
     if "energy_j" not in story.record and parts:
         yield "energy", f"{formatted(sum(parts.values()), 'energy')} ({' + '.join(parts)})"
+
+
+def _written(value: Any, field: fields.Field) -> str:
+    if field.unit in ("B", "J"):
+        return formatted(float(value), _FORMS.get(field.unit, "energy"))
+    if field.unit == "s":
+        long = f" ({formatted(float(value), 'time')})" if value >= 120 else ""
+        return f"{formatted(float(value))} s{long}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if field.type == "integer":
+        return f"{value:,}"
+    return " ".join(filter(None, [formatted(value), field.unit]))
 
 
 def _counter_lines(name: str, counters: list[tuple[str, float]]) -> Iterator[tuple[str, str]]:
@@ -88,14 +89,10 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
     """Name and value of the scores, or why there is none."""
     if story.scores is None:
         return
-    for name in (*SCORE_NAMES, "cpu_efficiency"):
-        value, reason = story.scores.get(name), story.scores.get(f"{name}_reason")
-        shown = (
-            "none" if value is None else formatted(value, "percent" if name == "cpu_efficiency" else "number")
-        )
-        from_load = name == "cpu_efficiency" and story.scores.get("cpu_from") == "load"
-        note = reason or ("from the load of its cores" if from_load else "")
-        yield name, f"{shown}{f' ({visible(note)})' if note else ''}"
+    for name in SCORE_NAMES:
+        yield name, _score(story.scores, name, "number", "")
+    from_load = "from the load of its cores" if story.scores.get("cpu_from") == "load" else ""
+    yield "cpu_efficiency", _score(story.scores, "cpu_efficiency", "percent", from_load)
     for row in sorted(story.predicted, key=lambda row: str(row["score_name"])):
         error = "" if row["error_68"] is None else f" ± {formatted(row['error_68'])} (68 %)"
         count = f"{row['n_neighbours']} similar job{'s' * (row['n_neighbours'] > 1)}"
@@ -105,6 +102,13 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         )
     for each in story.monitoring:
         yield "cost of monitoring", each
+
+
+def _score(scores: Row, name: str, form: str, note: str) -> str:
+    value = scores.get(name)
+    shown = "none" if value is None else formatted(value, form)
+    note = scores.get(f"{name}_reason") or note
+    return f"{shown} ({visible(note)})" if note else shown
 
 
 def when(row: Row) -> str:
@@ -154,18 +158,7 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
             # lines of the tree are short; a sentence goes on below itself
             yield from textwrap.wrap(line, max(60, width), subsequent_indent=" " * 6, **_AS_IS) or [""]
         yield ""
-    issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
-    tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
-    yield f"tags: {', '.join(row['detector'] for row in tags) or 'none'}"
-    yield f"issues: {len(issues) or 'none'}"
-    for row in (*issues, *tags):
-        yield f"  {row['severity']:<8}  {row['detector']}: {found(row)}".rstrip(": ")
-        yield from textwrap.wrap(
-            visible(row["hint"]), max(40, width - 12), initial_indent=" " * 12, subsequent_indent=" " * 12
-        )
-    why = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
-    if why:
-        yield f"not judged by some detectors: {visible('; '.join(why))}"
+    yield from _issue_lines(story, width)
     if story.runs:
         yield ""
         yield f"earlier runs of {visible(story.record['job_name'])}"
@@ -175,10 +168,33 @@ def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator
         first = story.plots[0]
         yield ""
         yield f"time series, {first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC"
-    for plot in story.plots:
-        yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
-    if story.plots:
+        for plot in story.plots:
+            yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
         yield f"similar jobs: esjobs similar {shlex.quote(visible(story.job_id))}"
+
+
+def issues_and_tags(story: JobStory) -> tuple[list[Row], list[Row]]:
+    """Return the issues of a job, and its tags: conditions that only describe it."""
+    tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
+    return [row for row in story.issues if row not in tags], tags
+
+
+def not_judged(story: JobStory) -> str:
+    """Return the reasons for which detectors did not judge the job; empty: none."""
+    return visible("; ".join(sorted({str(row["reason"]) for row in story.measures if row["reason"]})))
+
+
+def _issue_lines(story: JobStory, width: int) -> Iterator[str]:
+    issues, tags = issues_and_tags(story)
+    yield f"tags: {', '.join(row['detector'] for row in tags) or 'none'}"
+    yield f"issues: {len(issues) or 'none'}"
+    for row in (*issues, *tags):
+        yield f"  {row['severity']:<8}  {row['detector']}: {found(row)}".rstrip(": ")
+        yield from textwrap.wrap(
+            visible(row["hint"]), max(40, width - 12), initial_indent=" " * 12, subsequent_indent=" " * 12
+        )
+    if why := not_judged(story):
+        yield f"not judged by some detectors: {why}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 from typing import IO
 
 from rich.cells import cell_len, set_cell_size
@@ -45,35 +46,41 @@ def write_text_table(
     terminal = stream.isatty()
     if terminal:
         columns = [_cut(name) for name in columns]
-        rows = [
-            [_cut_words(text) if wrapped else _cut(text) for text, wrapped in zip(row, wraps, strict=True)]
-            for row in rows
-        ]
+        shorten = [_cut_words if wrapped else _cut for wrapped in wraps]
+        rows = [[cut(text) for cut, text in zip(shorten, row, strict=True)] for row in rows]
+    headings, widths = _headings(columns, rows, wraps, terminal=terminal)
+    if title:
+        stream.write(title + "\n")
+    mark, end = (_BOLD, _PLAIN) if terminal else ("", "")
+    stream.writelines(f"{mark}{line}{end}\n" for line in _lines(_at_the_foot(headings), widths, right))
+    # the width of a column of names or numbers is never a reason to break them
+    wrapped_at = [width if wrapped else sys.maxsize for width, wrapped in zip(widths, wraps, strict=True)]
+    for row in rows:
+        pieces = [_wrapped(text, width) for text, width in zip(row, wrapped_at, strict=True)]
+        stream.writelines(f"{line}\n" for line in _lines(pieces, widths, right))
+    if not rows and (columns or not title):
+        stream.write("(no rows)\n")
+
+
+def _headings(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], wraps: Sequence[bool], *, terminal: bool
+) -> tuple[list[list[str]], list[int]]:
+    """Return the lines of each heading, and the width of each column."""
     cells = [[row[position] for row in rows] for position in range(len(columns))]
     content = [_content_width(column, wrapped) for column, wrapped in zip(cells, wraps, strict=True)]
     headings = [[name] for name in columns]
-    widths = _widths(headings, content)
-    if terminal:
-        least = {
-            position: min(content[position], max(_NARROWEST_PROSE, _longest_word(cells[position])))
-            for position, wrapped in enumerate(wraps)
-            if wrapped
-        }
-        headings, widths = _fitted(headings, content, least)
-    if title:
-        stream.write(title + "\n")
+    if not terminal:
+        return headings, _widths(headings, content)
+    least = {
+        position: min(content[position], max(_NARROWEST_PROSE, _longest_word(cells[position])))
+        for position in compress(range(len(wraps)), wraps)
+    }
+    return _fitted(headings, content, least)
+
+
+def _at_the_foot(headings: Sequence[list[str]]) -> list[list[str]]:
     height = max(map(len, headings), default=0)
-    for line in _lines([[""] * (height - len(lines)) + lines for lines in headings], widths, right):
-        stream.write((f"{_BOLD}{line}{_PLAIN}" if terminal else line) + "\n")
-    for row in rows:
-        pieces = [
-            _wrapped(text, width) if wrapped else [text]
-            for text, width, wrapped in zip(row, widths, wraps, strict=True)
-        ]
-        for line in _lines(pieces, widths, right):
-            stream.write(line + "\n")
-    if not rows and (columns or not title):
-        stream.write("(no rows)\n")
+    return [[""] * (height - len(lines)) + lines for lines in headings]
 
 
 def _content_width(texts: Sequence[str], wrapped: bool) -> int:
@@ -106,6 +113,7 @@ def _widths(headings: Sequence[Sequence[str]], content: Sequence[int]) -> list[i
 def _narrowed(widths: Sequence[int], least: Mapping[int, int], room: int) -> list[int]:
     """Widths that take from the widest columns of prose what is missing, down to the ``least`` of each."""
     narrowed = list(widths)
+    # one column of characters at a time, so that columns of prose end up equally wide
     while sum(narrowed) > room:
         wide = [position for position, width in least.items() if narrowed[position] > width]
         if not wide:

@@ -113,6 +113,7 @@ class ApelSource(OfText):
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the sums of months, then the values that they declare."""
         refusals = Refusals(file.name)
         declared: dict[tuple[str, str, date], list[float]] = {}
         remarks: Counter[str] = Counter()
@@ -265,6 +266,10 @@ def _require_key(line: str, file: str) -> None:
 # -- values ----------------------------------------------------------------------------------------------
 
 
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if under and over is not None else None
+
+
 def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
     if record.wrong:
         raise RowError("bad record", "", f"{record.wrong}; accepted: 'Key: value' lines, each key once")
@@ -295,8 +300,7 @@ def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
         "line": record.first,
     }
     for benchmark in ("hs06", "hs23"):
-        sum_s = row[f"{benchmark}_wall_s"]
-        row[f"{benchmark}_per_core"] = sum_s / wall if wall and sum_s is not None else None
+        row[f"{benchmark}_per_core"] = _ratio(row[f"{benchmark}_wall_s"], wall)
     row["declared"] = _is_declared(row["hs06_per_core"], row["hs23_per_core"])
     row["efficiency"], row["remark"] = _efficiency(wall, cpu, row["core_s"])
     if row["remark"] is not None:

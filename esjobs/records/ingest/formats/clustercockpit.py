@@ -138,6 +138,7 @@ class ClusterCockpit(Naming):
         return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the job of ``meta.json`` or the series of ``data.json``, told apart by their members."""
         table = None if file.name.startswith("meta") else SERIES
         if isinstance(file, Path):
             file = job_files.InFolders(file)
@@ -174,13 +175,22 @@ def _decoded(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     return {name: msgspec.json.decode(raw) for name, raw in document.items() if name != "statistics"}
 
 
+def _present(members: Mapping[str, Any], name: str) -> Any:
+    # an empty text or 0 stands for a value that is unknown
+    return members.get(name) or None
+
+
+def _cores(threads: int | None, smt: bool | None) -> int | None:
+    # of a core with SMT they count two threads
+    return threads // 2 if threads and smt else threads
+
+
 def _record(
     document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str, object], applications: Applications
 ) -> Parsed:
     meta = _decoded(document)
     books = Books(file.name)
     facts = _facts(meta, fill)
-    threads = _count(meta.get("numHwthreads"))
     smt = {0: False, 1: True}.get(meta.get("smt", -1))
     named = {name: text for name, text in (meta.get("metaData") or {}).items() if isinstance(text, str)}
     job = {
@@ -188,21 +198,20 @@ def _record(
         "job_id": facts.job_id or None,
         "queue": fill.get("queue") or meta.get("partition") or meta.get("cluster"),
         "cluster": meta.get("cluster"),
-        "subcluster": meta.get("subCluster") or None,
+        "subcluster": _present(meta, "subCluster"),
         "user": meta.get("user"),
         "project": meta.get("project"),
         "state": job_files.state_of(meta.get("jobState")),
-        "submit_time": _moment(meta.get("submitTime") or None),
+        "submit_time": _moment(_present(meta, "submitTime")),
         "start_time": facts.start,
         "end_time": facts.end,
         "wall_s": meta.get("duration"),
-        "requested_wall_s": meta.get("walltime") or None,
+        "requested_wall_s": _present(meta, "walltime"),
         "nodes": _count(meta.get("numNodes")) or len(meta.get("resources") or ()) or None,
-        # they count hardware threads
-        "cores": threads // 2 if threads and smt else threads,
+        "cores": _cores(_count(meta.get("numHwthreads")), smt),
         "gpus": _count(meta.get("numAcc"), least=0),
         "smt": smt,
-        "job_name": named.get("jobName") or None,
+        "job_name": _present(named, "jobName"),
         "application": applications.of_job(None, named.get("jobName"), named.get("jobScript")),
         # kWh, of which they round the small ones to 0
         "energy_j": (meta.get("energy") or 0) * 3.6e6 or None,
@@ -225,6 +234,7 @@ class _Facts:
 def _facts(meta: Mapping[str, Any], fill: Mapping[str, object]) -> _Facts:
     source = str(fill.get("source") or meta.get("cluster") or ClusterCockpit.default_source)
     start = _moment(meta.get("startTime"))
+    # stopTime may be 0 or absent: then start and duration tell the end
     end = _moment(meta.get("stopTime") or None)
     if end is None and start is not None and isinstance(meta.get("duration"), int | float):
         end = _moment(start.timestamp() + meta["duration"])

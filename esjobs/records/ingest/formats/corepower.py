@@ -31,7 +31,7 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
         for raw in reader:
             row = _row(raw, columns, f"{path}, line {reader.line_num}")
             if any(row.values()):
-                level = row.get("level") or _NAME_COLUMNS[name_column] or options.level or ""
+                level = next(filter(None, (row.get("level"), _NAME_COLUMNS[name_column], options.level)), "")
                 where = f"{path}, line {reader.line_num}"
                 named = {**row, "name": row[name_column], "level": level}
                 yield declared_row(where, named, options, path.name)

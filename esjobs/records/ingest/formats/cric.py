@@ -27,16 +27,18 @@ def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
         yield _queue(f"{path}, queue {queue.get('name') or queue.get('nickname')}", queue, options)
 
 
-def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
-    # CRIC serves ``corepower`` to jobs; values of parents are shown beside it, never substituted
-    for key in ("name", "nickname", "rc_site", "country"):
-        require_no_nul(where, key, _text(queue, key))
-    data = queue.get("corepower_data")
+def _parent(data: object) -> str:
     details: Mapping[str, object] = data if isinstance(data, dict) else {}
     parents = (
         details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
     )
-    parent = next((str(value) for value in parents if value is not None), "")
+    return next((str(value) for value in parents if value is not None), "")
+
+
+def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
+    # CRIC serves ``corepower`` to jobs; values of parents are shown beside it, never substituted
+    for key in ("name", "nickname", "rc_site", "country"):
+        require_no_nul(where, key, _text(queue, key))
     served = score(where, "corepower", _text(queue, "corepower"))
     return {
         "level": "queue",
@@ -45,7 +47,7 @@ def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[st
         "benchmark": options.benchmark or "HS06",
         "valid_from": moment(where, "last_modified", options.valid_from or _text(queue, "last_modified")),
         "site": _text(queue, "rc_site") or None,
-        "parent_corepower": score(where, "parent corepower", parent),
+        "parent_corepower": score(where, "parent corepower", _parent(queue.get("corepower_data"))),
         "served_corepower": served,
         "source": "CRIC",
         "country": _text(queue, "country") or None,

@@ -90,6 +90,7 @@ class DeclaredValues:
         return {"content": contents[0][1], "form": self.form, **_filled(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the declarations of a table at once: a file with two values of one name is refused whole."""
         path = file if isinstance(file, Path) else Path(file.name)
         options = Options(**_filled(fill), written=self.written)
         options.require_known()

@@ -71,6 +71,7 @@ class EnteredTables:
         return {"content": contents[0][1], "form": self.name, **{k: str(v) for k, v in fill.items()}}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the rows by table, equal ones once; one that contradicts an earlier row is rejected."""
         path = file if isinstance(file, Path) else Path(file.name)
         refusals = Refusals(file.name, listed=sys.maxsize)
         rows: dict[str, list[dict[str, Any]]] = defaultdict(list)

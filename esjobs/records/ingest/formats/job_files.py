@@ -227,10 +227,11 @@ def job_piece(
         row.setdefault("error", batch_error(row["state"], codes))
     if row.get("counters") is not None:
         row["counters"] = sorted(row["counters"].items())
-    error = _job_error(row)
-    if error is not None:
+    rows = [row]
+    if error := _job_error(row):
         books.refuse(error.reason, error.field, error.detail, str(row.get("job_id") or ""))
-    return Parsed.of([row] if error is None else [], books.rejects, repaired=books.repaired)
+        rows = []
+    return Parsed.of(rows, books.rejects, repaired=books.repaired)
 
 
 def _job_error(row: Mapping[str, Any]) -> RowError | None:

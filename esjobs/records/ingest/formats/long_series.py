@@ -13,6 +13,7 @@ Counters become rates between two samples: the first sample has none, and a coun
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -105,6 +106,21 @@ class LongSeries:
 def _rows(
     file: Input, series_map: SeriesMap, fill: Mapping[str, object]
 ) -> tuple[pa.Table, Mapping[str, int]]:
+    table, ignored, fill = _samples_in(file, series_map, fill)
+    if table.num_rows > MOST_ROWS:
+        raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows; split it by job")
+    for column in ("job_id", "unit"):
+        name = series_map.names(column)[0]
+        if column in fill and name not in table.column_names:
+            table = table.append_column(name, pa.repeat(str(fill[column]), table.num_rows))
+    _require_columns(table, series_map, file)
+    return table, ignored
+
+
+def _samples_in(
+    file: Input, series_map: SeriesMap, fill: Mapping[str, object]
+) -> tuple[pa.Table, Mapping[str, int], Mapping[str, object]]:
+    """Return the rows of a file in the format that its first bytes tell, ignored lines, and the fill."""
     data = job_files.content(file)
     ignored: Mapping[str, int] = {}
     time, value = series_map.names("time")[0], series_map.names("value")[0]
@@ -118,16 +134,15 @@ def _rows(
         table, unreadable = line_protocol.samples(text, file.name, time, value, per_second)
         ignored = {"lines that are not of the line protocol, ignored": unreadable}
     elif likwid.MARK.encode() in data[:65536]:
+        # its output names no job
         fill = {"job_id": job_files.job_id_of(file, fill), **fill}
         table, ignored = likwid.samples(job_files.text_of(data, file), file.name, fill, series_map)
     else:
         table, ignored = job_files.text_columns(data, file)
-    if table.num_rows > MOST_ROWS:
-        raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows; split it by job")
-    for column in ("job_id", "unit"):
-        name = series_map.names(column)[0]
-        if column in fill and name not in table.column_names:
-            table = table.append_column(name, pa.repeat(str(fill[column]), table.num_rows))
+    return table, ignored, fill
+
+
+def _require_columns(table: pa.Table, series_map: SeriesMap, file: Input) -> None:
     required = REQUIRED if series_map.wide is None else ("job_id", "time")
     lacking = [name for each in required for name in series_map.names(each) if name not in table.column_names]
     if lacking:
@@ -135,7 +150,6 @@ def _rows(
             f"{file.name}: {', '.join(lacking)} missing in the header; expected {', '.join(required)}, or a "
             "map of its columns (--map)"
         )
-    return table, ignored
 
 
 def _long(rows: pa.Table, series_map: SeriesMap) -> tuple[pa.Table, SeriesMap]:
@@ -183,9 +197,7 @@ def _jobs(
     fill: Mapping[str, object],
     default_source: str,
 ) -> Iterator[Parsed]:
-    books = Books(file.name)
-    for what, count in ignored.items():
-        books.repair(what, count)
+    books = Books(file.name, repaired=dict(+Counter(ignored)))
     samples = _samples(rows, series_map, books)
     if not len(samples.times) and not books.rejects:
         raise InputError(f"{file.name} has no sample with a job, a metric and a time")

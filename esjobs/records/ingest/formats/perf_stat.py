@@ -12,7 +12,7 @@ The job's id comes from the digits in the file's name or from ``--set job_id=ID`
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -79,6 +79,11 @@ class _Block:
         elif share > existing.share:
             self.counts[event] = _Count(value, share, part)
 
+    def time(self, name: str, seconds: float | None) -> None:
+        """Keep a time that is a number."""
+        if seconds is not None:
+            self.seconds[name] = seconds
+
     def merge(self, other: "_Block") -> None:
         """Take in another run: what both have counted is added up where they counted the same events."""
         same_events = set(self.counts) == set(other.counts)
@@ -100,6 +105,7 @@ class PerfStat:
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield one job with the sums of all measurements in the file, or the file as damaged."""
         try:
             text = job_files.text_of(job_files.content(file), file)
             books = Books(file.name)
@@ -129,23 +135,26 @@ def _job(job_id: str, block: _Block) -> dict[str, Any]:
     }
 
 
+def _by_events(blocks: Iterable[_Block], books: Books) -> Iterable[_Block]:
+    """Return blocks with different events; those with the same ones are merged."""
+    merged: dict[frozenset[str], _Block] = {}
+    for block in blocks:
+        for event in block.incomplete & set(block.counts):
+            del block.counts[event]
+            books.repair("events that some cores or intervals did not count, ignored")
+        twin = merged.setdefault(frozenset(block.counts), block)
+        if twin is not block:
+            twin.merge(block)
+    return merged.values()
+
+
 def _counted(text: str, books: Books) -> _Block:
     separator = _separator(text)
     if not separator and not _PERF.search(text):
         raise InputError(f"{books.file} is not an output of perf stat or perf stat -x,")
     blocks = _of_cells(text, separator, books) if separator else _of_text(text, books)
-    merged: list[_Block] = []
-    for block in blocks:
-        for event in block.incomplete & set(block.counts):
-            del block.counts[event]
-            books.repair("events that some cores or intervals did not count, ignored")
-        twin = next((one for one in merged if set(one.counts) == set(block.counts)), None)
-        if twin is None:
-            merged.append(block)
-        else:
-            twin.merge(block)
     joined = _Block()
-    for block in merged:
+    for block in _by_events(blocks, books):
         joined.merge(block)
     if not joined.counts:
         raise InputError(f"{books.file} has no counts; expected the output of perf stat or perf stat -x,")
@@ -189,9 +198,7 @@ def _of_text(text: str, books: Books) -> Iterator[_Block]:
             if len(stripped) > _LONGEST:
                 continue
             if seconds := _ELAPSED.match(stripped):
-                value = number_in(seconds[1], fraction=True)
-                if value is not None:
-                    block.seconds[seconds[2]] = value
+                block.time(seconds[2], number_in(seconds[1], fraction=True))
             elif match := _LINE.fullmatch(stripped):
                 share = _share(match["rest"] or "", lines, number + 1)
                 of_part = bool(match["core"] or match["time"])

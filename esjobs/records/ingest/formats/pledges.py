@@ -33,7 +33,7 @@ from esjobs.records.ingest.formats.entered_tables import (
 from esjobs.records.names.countries import country_code
 from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
 
-NO_PLEDGE, NOT_CPU, NO_BENCHMARK, NO_FEDERATION = "no CPU pledge", "not CPU", "no benchmark", "no federation"
+NO_PLEDGE, NOT_CPU, NO_BENCHMARK = "no CPU pledge", "not CPU", "no benchmark"
 EXPECTED = "federations of CRIC, rows of REBUS, or a table with columns federation, year, vo, cpu, benchmark"
 HS23_FROM = 2023
 """First pledge year in HS23 [WLCG: ChangesForHEPscore]; the factor to HS06 is 1."""

@@ -77,6 +77,7 @@ class Prmon:
         return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the job of a JSON summary, or the series of a table of samples."""
         summary = False
         try:
             text = job_files.text_of(job_files.content(file), file)
@@ -97,14 +98,12 @@ def _series(text: str, books: Books) -> Iterator[Series]:
     times, columns = _in_order(_columns(text, books), books)
     named: dict[str, npt.NDArray[np.float64]] = {}
     for name, values in columns.items():
-        level = _level(name)
-        if level is not None:
-            metric, factor = level
-            named[metric] = values * factor
+        if (level := _level(name)) is not None:
+            named[level[0]] = values * level[1]
     for metric, wanted in _COUNTERS.items():
-        present = [name for name in wanted if name in columns]
+        present = [columns[name] for name in wanted if name in columns]
         if present and (len(present) == len(wanted) or metric not in _BOTH):
-            named[metric], fallen = rates(times, [columns[name] for name in present])
+            named[metric], fallen = rates(times, present)
             books.repair(f"decreases of the counters of {metric}, stored as gaps", fallen)
     laid = regular(times, list(named.values()))
     for (metric, _), values in zip(named.items(), laid.columns, strict=True):

@@ -79,7 +79,8 @@ def _completed(typed: Callable[[], Mapping[str, Any]], path: Path) -> dict[str, 
     if cores is None and not relative:
         raise RowError(NO_VALUE, "cores", "no number of cores to divide the score by")
     per_core = row["value"] if relative else row["value"] / cores
-    if not 0 < per_core < LARGEST_PER_CORE or not math.isfinite(per_core):
+    # NaN is in no range
+    if not 0 < per_core < LARGEST_PER_CORE:
         raise RowError(
             OUT_OF_RANGE,
             "value",
@@ -135,7 +136,7 @@ def cells(
             )
         for raw in reader:
             # a short row has None for what it lacks, a long one None for a name
-            yield reader.line_num, {(k or "").strip(): (v or "").strip() for k, v in raw.items() if k}
+            yield reader.line_num, {name.strip(): (text or "").strip() for name, text in raw.items() if name}
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected a text table") from error
 

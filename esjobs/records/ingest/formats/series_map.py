@@ -104,13 +104,20 @@ def _wrong(found: SeriesMap) -> str | None:
         if not found.names(column) or (column != "unit" and len(found.names(column)) > 1):
             return f"columns.{column} requires one name" + (" or more" if column == "unit" else "")
     for name, one in found.metrics.items():
-        if not _is_ours(one.name):
-            return f"metrics.{name}: unknown metric '{one.name}'"
-        if one.scope is not None and one.scope not in SCOPES:
-            return f"metrics.{name}: unknown scope '{one.scope}'; use {', '.join(SCOPES)}"
-        if not 0 < abs(one.factor) < 1e18:
-            return f"metrics.{name}: factor {one.factor:g} is out of range"
+        wrong = _wrong_metric(one)
+        if wrong:
+            return f"metrics.{name}: {wrong}"
     return None
+
+
+def _wrong_metric(one: MappedMetric) -> str:
+    if not _is_ours(one.name):
+        return f"unknown metric '{one.name}'"
+    if one.scope is not None and one.scope not in SCOPES:
+        return f"unknown scope '{one.scope}'; use {', '.join(SCOPES)}"
+    if not 0 < abs(one.factor) < 1e18:
+        return f"factor {one.factor:g} is out of range"
+    return ""
 
 
 def _is_ours(name: str) -> bool:

@@ -66,14 +66,14 @@ def _take_larger(values: dict[str, Values]) -> None:
 def _derive(applications: Applications, values: dict[str, Values]) -> None:
     _take_larger(values)
     time_between(values, "wall_s", "start_time", "end_time")
-    if "state" in values and "wall_s" in values:
+    if {"state", "wall_s"} <= values.keys():
         # cancelled while it waited: it has no wall time, and nothing to be judged by
         none = pc.equal(values["wall_s"].values, 0)
         _blank(values["wall_s"], pc.and_(pc.equal(values["state"].values, "cancelled"), none))
     time_between(values, "queue_s", "submit_time", "start_time")
-    requested, allocated = values.get("requested_gpus"), values.get("gpus")
-    if requested is not None and allocated is not None:
-        _blank(requested, pc.and_(pc.equal(requested.values, 0), pc.greater(allocated.values, 0)))
+    if {"requested_gpus", "gpus"} <= values.keys():
+        requested = values["requested_gpus"]
+        _blank(requested, pc.and_(pc.equal(requested.values, 0), pc.greater(values["gpus"].values, 0)))
     if "state" in values:
         codes = {"exit": values["exit_code"].values} if "exit_code" in values else {}
         values["error"] = Values(errors_of(values["state"].values, codes, batch_error))
@@ -174,6 +174,7 @@ class SlurmSource(Naming, OfText):
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield jobs a block of lines at a time; steps are joined to their job, across blocks too."""
         jobs_fill = {name: value for name, value in fill.items() if name not in ("timezone", "columns")}
         zone_name = str(fill.get("timezone", "UTC"))
         zone = _zone(zone_name)
@@ -190,8 +191,8 @@ class SlurmSource(Naming, OfText):
                 if not numbered:
                     continue
                 heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
-                if end is not None and not {"state", "end"} <= heading.at.keys():
-                    raise InputError(f"{file.name}: State and End missing; add both columns")
+                if end is not None:
+                    _require_ends(heading, file.name)
                 numbered = numbered[1:] if heading.named else numbered
             rows = rows_in(numbered, heading, refusals, account, waiting)
             waiting = [] if lines.final else last_job(rows, heading)
@@ -211,6 +212,11 @@ class SlurmSource(Naming, OfText):
 
 SLURM = SlurmSource()
 """The format ``slurm``."""
+
+
+def _require_ends(heading: Heading, name: str) -> None:
+    if not {"state", "end"} <= heading.at.keys():
+        raise InputError(f"{name}: State and End missing; add both columns")
 
 
 def _zone(name: str) -> tzinfo:
@@ -250,6 +256,10 @@ def _parsed(
     return rows_of(block, binding, context, refusals)
 
 
+def _text(text: str) -> str | None:
+    return None if text in cells.NOTHING else text
+
+
 def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> dict[str, list[str | None]]:
     made: dict[str, list[str | None]] = {}
     twice: dict[str, list[bool]] = {}
@@ -261,7 +271,7 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
         elif name == "reqmem":
             made[name] = _requested(columns, account)
         else:
-            made[name] = _each(texts, _PLAIN.get(name, lambda text: None if text in cells.NOTHING else text))
+            made[name] = _each(texts, _PLAIN.get(name, _text))
     for name, part in _PARTS.items():
         if (texts_of := columns.get(name.partition("/")[0])) is not None:
             made[name] = _each(texts_of, part)
@@ -285,10 +295,10 @@ def _settled(
     for row, pair in enumerate(zip(twice["start"], twice["end"], strict=True)):
         if not any(pair):
             continue
-        starts, ends = (
-            [made[name][row], *([cells.utc(columns[name][row], zone, fold=1)[0]] if again else [])]
-            for name, again in zip(("start", "end"), pair, strict=True)
-        )
+        starts, ends = [made["start"][row]], [made["end"][row]]
+        for name, candidates, again in zip(("start", "end"), (starts, ends), pair, strict=True):
+            if again:
+                candidates.append(cells.utc(columns[name][row], zone, fold=1)[0])
         # a start and an end that moved together are an elapsed time apart before and after
         fits = [(start, end) for start in starts for end in ends if cells.lasts(start, end, elapsed[row])]
         if len(fits) == 1:

@@ -150,6 +150,7 @@ def rows_in(
         except RowError as error:
             refusals.refuse(error, number, excerpt(raw))
             continue
+        # sacct -p ends every line with a bar, -P does not
         if len(split) == width + 1 and split[-1] == "":
             del split[-1]
         if len(split) > width:
@@ -321,21 +322,22 @@ def _idle(row: Row, heading: Heading, refusals: Refusals) -> bool:
 
 def _take(job: Row, steps: Sequence[Row], heading: Heading, account: Account) -> None:
     # the largest memory of job and steps, and sums of what only steps have
-    at = heading.at.get("maxrss")
-    if at is not None:
+    for at in _columns(heading, "maxrss"):
         of_steps = [_memory(row, heading) for row in (job, *steps)]
         # of a step of many tasks the memory of one says nothing of the job's
         account.of_one_task += None in of_steps
         found = [text for text in of_steps if text is not None and text not in cells.NOTHING]
         job.cells[at] = "" if None in of_steps else _largest(found) or job.cells[at]
-    for name in ("totalcpu", "systemcpu"):
-        at = heading.at.get(name)
-        if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
+    for at in _columns(heading, "totalcpu", "systemcpu"):
+        if job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. "):
             job.cells[at] = _total(_filled_cells(steps, at)) or job.cells[at]
-    for name in ("tresusageintot", "tresusageouttot"):
-        at = heading.at.get(name)
-        if at is not None and job.cells[at].strip() in cells.NOTHING:
+    for at in _columns(heading, "tresusageintot", "tresusageouttot"):
+        if job.cells[at].strip() in cells.NOTHING:
             job.cells[at] = _disk(steps, at) or job.cells[at]
+
+
+def _columns(heading: Heading, *names: str) -> list[int]:
+    return [heading.at[name] for name in names if name in heading.at]
 
 
 def _memory(row: Row, heading: Heading) -> str | None:

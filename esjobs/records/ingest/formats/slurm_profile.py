@@ -8,6 +8,7 @@ nothing and is left out. The job's id comes from a column, from the digits in th
 ``--set end_time=TIME`` says more.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import ClassVar
@@ -68,6 +69,7 @@ class SlurmProfile:
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the series of each job; a file that cannot be read to its end has none."""
         try:
             rows, omitted = _table(file)
             pieces = list(_jobs(rows, omitted, file, fill, str(fill.get("source") or self.default_source)))
@@ -104,9 +106,7 @@ def _jobs(
     # what is left out of the file is counted once, with its first job
     counts = omitted
     for job_id, of_job in of_jobs.items():
-        books = Books(file.name)
-        for what, count in counts.items():
-            books.repair(what, count)
+        books = Books(file.name, repaired=dict(+Counter(counts)))
         counts = {}
         named = of_job.filter(pc.not_equal(pc.utf8_trim_whitespace(of_job.column("node")), ""))
         books.repair("samples without a node, ignored", of_job.num_rows - named.num_rows)
@@ -137,6 +137,17 @@ def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         yield node, rows.slice(ends[number], ends[number + 1] - ends[number])
 
 
+def _length(times: npt.NDArray[np.float64], step: float, node: str, books: Books) -> int:
+    span = float(times.max()) - float(times.min())
+    length = round(span / step) + 1 if step else 1
+    # a clock that jumped by years would ask for an array of as many steps
+    if length > 4 * len(times) + 1000:
+        raise InputError(
+            f"{books.file}: {len(times):,} samples of {node} in {duration(span)} are too few for a profile"
+        )
+    return length
+
+
 def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
     times = _numbers(rows, "epochtime", books)
     timed = np.isfinite(times) & (times > 0) & (times < 4e9)
@@ -151,24 +162,18 @@ def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
         (times[tasks == task], [values[name][tasks == task] for name in columns]) for task in np.unique(tasks)
     ]
     step = _step_of(laid)
-    first, last = float(times.min()), float(times.max())
-    length = round((last - first) / step) + 1 if step else 1
-    # a clock that jumped by years would ask for an array of as many steps
-    if length > 4 * len(times) + 1000:
-        raise InputError(
-            f"{books.file}: {len(times):,} samples of {node} in {duration(last - first)} are too few for a "
-            "profile"
-        )
+    first, length = float(times.min()), _length(times, step, node, books)
     sums, counts, remark = _added(laid, len(columns), first, step, length)
     start = datetime.fromtimestamp(first, UTC)
     for name, total, count in zip(columns, sums, counts, strict=True):
-        metric, factor = (_LEVELS | _SINCE)[name]
-        if not count.any() or (name in _SINCE and not step):
-            what = "one sample has no rate" if count.any() else "no number"
-            books.refuse("no samples", name, f"column {name} of {node}: {what}", node)
-            continue
-        divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
-        yield Series(metric, "node", node, start, step, total * factor / divisor, remark)
+        if not count.any():
+            books.refuse("no samples", name, f"column {name} of {node}: no number", node)
+        elif name in _SINCE and not step:
+            books.refuse("no samples", name, f"column {name} of {node}: one sample has no rate", node)
+        else:
+            metric, factor = (_LEVELS | _SINCE)[name]
+            divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
+            yield Series(metric, "node", node, start, step, total * factor / divisor, remark)
 
 
 def _step_of(laid: Sequence[tuple[Floats, Sequence[Floats]]]) -> float:

@@ -65,6 +65,7 @@ class Supremm:
         return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the job of a summary, or the series of its plots, told apart by their members."""
         table = None
         try:
             document = _document(file)
@@ -173,12 +174,15 @@ def _counters(document: Mapping[str, Any], wall: float | None) -> dict[str, floa
             flops = _total(group.get("flops"))
             counters |= {} if flops is None else {"flops": flops}
         elif _GROUP.fullmatch(name) and wall:
-            before = f"{name}." if _OUTSIDE.search(name) else ""
-            for event, statistics in group.items():
-                rate = _total(statistics)
-                if rate is not None:
-                    counters[f"{before}{event}"] = rate * wall
+            counters |= _events(name, group, wall)
     return counters
+
+
+def _events(name: str, group: Mapping[str, Any], wall: float) -> dict[str, float]:
+    # parts outside the core count events of equal names
+    before = f"{name}." if _OUTSIDE.search(name) else ""
+    rates = {event: _total(statistics) for event, statistics in group.items()}
+    return {f"{before}{event}": rate * wall for event, rate in rates.items() if rate is not None}
 
 
 def _memory(text: object, nodes: object, cores: object) -> float | None:
@@ -247,6 +251,13 @@ def _as_many(samples: Any, times: Any) -> bool:
     return both and len(samples) == len(times) > 0
 
 
+def _of_devices(devices: Any, times: Any) -> Iterator[tuple[str, Any, Any]]:
+    if _has_no_data(devices):
+        yield "all", devices, None
+    else:
+        yield from ((device, samples, times) for device, samples in _items(devices))
+
+
 def _plots(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, Any, Any]]:
     # metric, number of the host, device (None: the node), samples, times
     times = document.get("times")
@@ -255,11 +266,7 @@ def _plots(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, 
             yield metric, host, None, samples, _named(times, host)
     for metric, hosts in _member(document, "devicebased").items():
         for host, devices in _items(hosts):
-            if _has_no_data(devices):
-                yield metric, host, "all", devices, None
-                continue
-            for device, samples in _items(devices):
-                yield metric, host, device, samples, _named(times, host)
+            yield from ((metric, host, *plot) for plot in _of_devices(devices, _named(times, host)))
     for metric, one in document.items():
         if metric in _BESIDE or not isinstance(one, dict):
             continue

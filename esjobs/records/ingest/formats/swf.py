@@ -143,6 +143,7 @@ class SwfSource(OfText):
     )
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield jobs a block of lines at a time; times count from the start of the log."""
         jobs_fill = {name: value for name, value in fill.items() if name != "log_start"}
         context = Context(file.name, self.default_source, jobs_fill)
         refusals, header, n_rows, unplaced = Refusals(file.name), _Header(), 0, 0
@@ -161,17 +162,22 @@ class SwfSource(OfText):
             unplaced += without
             yield parsed
         last = refusals.last_piece()
-        notes = [] if n_rows + last.rows_in else [f"{file.name}: no rows"]
-        if unplaced:
-            notes.append(
-                f"{file.name}: {unplaced:,} jobs have no waiting time; they are stored without a start time, "
-                "as if they began at submission"
-            )
+        notes = _notes(file.name, n_rows + last.rows_in, unplaced)
         yield replace(last, notes=tuple(notes))
 
 
 SWF = SwfSource()
 """The format ``swf``."""
+
+
+def _notes(name: str, n_rows: int, unplaced: int) -> Iterator[str]:
+    if not n_rows:
+        yield f"{name}: no rows"
+    if unplaced:
+        yield (
+            f"{name}: {unplaced:,} jobs have no waiting time; they are stored without a start time, as if "
+            "they began at submission"
+        )
 
 
 def _rows(

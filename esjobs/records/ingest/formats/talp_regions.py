@@ -86,8 +86,8 @@ def regions_of(document: Mapping[str, Any], part_of: str | None) -> Iterator[Row
     for name, processes in of_processes.items():
         yield from _process_rows(name, processes, main)
     nodes = document.get("node")
-    for number, node in enumerate(nodes if isinstance(nodes, list) else ()):
-        yield _node(node, number, main or "Global")
+    if isinstance(nodes, list):
+        yield from (_node(node, number, main or "Global") for number, node in enumerate(nodes))
 
 
 def _process_rows(name: str, processes: Any, main: str | None) -> Iterator[Row | Refused]:
@@ -208,10 +208,13 @@ def _measured(members: Mapping[str, Any], level: str) -> Row:
         # what 3.3 and 3.4 print as parallel efficiency has no part but MPI
         row["mpi_parallel_efficiency"] = row["parallel_efficiency"]
     row |= _counters(members)
-    entered, ranks = row["cpus"], row["ranks"]
-    if level == "application" and entered and ranks and entered < ranks:
-        row["remark"] = f"entered on {entered} CPUs by an application of {ranks} ranks"
+    if level == "application" and _entered_by_some(row["cpus"], row["ranks"]):
+        row["remark"] = f"entered on {row['cpus']} CPUs by an application of {row['ranks']} ranks"
     return row
+
+
+def _entered_by_some(cpus: int | None, ranks: int | None) -> bool:
+    return bool(cpus and ranks and cpus < ranks)
 
 
 def _counters(members: Mapping[str, Any]) -> Row:

@@ -128,6 +128,7 @@ _COMPUTED = {spec.name for spec in DERIVED_FIELDS}
 
 def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
     """Match a header with a layout; :class:`InputError` when a column that is read appears twice."""
+    # names of columns are compared without case and blanks, but a table is read by its own spelling
     by_name: dict[str, list[str]] = {}
     for name in header:
         by_name.setdefault(name.strip().lower(), []).append(name)
@@ -142,10 +143,10 @@ def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
             present += members
         if present:
             sources[column.target] = tuple(present)
-    rest = [(lower, name) for lower, names in by_name.items() for name in names if name not in types]
-    computed = tuple(name for lower, name in rest if lower in _COMPUTED)
-    unknown = tuple(name for lower, name in rest if lower not in _COMPUTED)
-    return Binding(layout, sources, unknown, computed, types)
+    rest: dict[bool, list[str]] = {True: [], False: []}
+    for lower, names in by_name.items():
+        rest[lower in _COMPUTED] += (name for name in names if name not in types)
+    return Binding(layout, sources, tuple(rest[False]), tuple(rest[True]), types)
 
 
 def _at_most_one(by_name: Mapping[str, list[str]], alias: str, file: str) -> list[str]:

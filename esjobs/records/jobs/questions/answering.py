@@ -34,51 +34,58 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
     chosen = tuple(metric(name) for name in dict.fromkeys(question.metrics))
     _refuse_nonsense(question)
     before = _window_before(question)
-    ranked = "" if question.compares else _ranked(question, chosen)
-    wanted = Wanted(
-        *(
-            chosen,
-            question.errors,
-            question.share or question.share_of is not None,
-            question.compares,
-            ranked,
-        ),
-        share_changes=question.share_of is not None,
-        strata=bool(question.strata),
-    )
+    wanted = _wanted(question, chosen)
     jobs = _jobs(store, question, question.window)
     by = tuple(dimensions(question.by, bins_of(store, parse_bins(question.bins), jobs)))
     if before is not None and any(dimension.calendar for dimension in by):
         raise UsageError("another window has other days; compare by something else, such as queue")
     sorting = _sorting_metric(question, by, wanted)
     parts = _parts(question, by, wanted, sorting)
-    requested = [jobs]
-    if question.compares:
-        requested.append(_jobs(store, _of_others(question), question.window if before is None else before))
+    requested = [jobs, *_others(store, question, before)]
     sides = [groups(store, by, parts, one) for one in requested]
-    if len(sides) == 2:
+    if question.compares:
         sides = aligned(*sides)
-    # a group has a job; without a group there is one row, which may have none
-    if not any(side.number if by else side.parts[COUNT][0] for side in sides):
+    if not _any_job(sides, by):
         raise NoJobsError(nothing())
-    if len(by) == 1 and not question.compares and _shows_all(question):
+    # days without jobs are rows too, or a line over time would hide them
+    if len(by) == 1 and _shows_all(question):
         sides = [filled(sides[0], by[0])]
-    every = np.ones(sides[0].number, np.bool_)
-    totals = [Groups({}, together(side.parts, every)) for side in sides]
+    # quantiles and extremes of all jobs do not follow from those of groups
     if question.total and by and not all(map(adds_up, parts)):
         totals = [groups(store, [], parts, one) for one in requested]
-    strata = dimensions(question.strata)
-    cells = read_cells(store, by, chosen, requested, sides[0], strata) if question.compares else None
+    else:
+        totals = [Groups({}, together(side.parts, np.ones(side.number, np.bool_))) for side in sides]
+    cells = None
+    if question.compares:
+        cells = read_cells(store, by, chosen, requested, sides[0], dimensions(question.strata))
     arranged = Arranged(question, by, wanted, sorting, sides, totals, cells)
     return Answer(arranged.table(), question, by, chosen, tuple(arranged.notes()), before)
 
 
-def _of_others(question: Question) -> Question:
-    """Return the question for the jobs to compare with."""
-    fields = {named(condition) for condition in question.versus}
-    return replace(
-        question, where=(*(each for each in question.where if named(each) not in fields), *question.versus)
+def _wanted(question: Question, metrics: tuple[QueryMetric, ...]) -> Wanted:
+    return Wanted(
+        metrics,
+        question.errors,
+        question.share or question.share_of is not None,
+        question.compares,
+        "" if question.compares else _ranked(question, metrics),
+        share_changes=question.share_of is not None,
+        strata=bool(question.strata),
     )
+
+
+def _any_job(sides: Sequence[Groups], by: Sequence[Dimension]) -> bool:
+    # a group has a job; without a group there is one row, which may have none
+    return any(side.number if by else side.parts[COUNT][0] for side in sides)
+
+
+def _others(store: JobStore, question: Question, before: Window | None) -> list[Jobs]:
+    """Return the jobs to compare with; empty: the question compares nothing."""
+    if not question.compares:
+        return []
+    fields = {named(condition) for condition in question.versus}
+    where = (*(each for each in question.where if named(each) not in fields), *question.versus)
+    return [_jobs(store, replace(question, where=where), before or question.window)]
 
 
 def _jobs(store: JobStore, question: Question, window: Window | None) -> Jobs:
@@ -95,12 +102,18 @@ def _parts(
 
 
 def _shows_all(question: Question) -> bool:
-    return question.top is None and not question.min_jobs
+    return question.top is None and not question.min_jobs and not question.compares
 
 
 def _refuse_nonsense(question: Question) -> None:
     if not question.metrics:
         raise UsageError("no metric given; add --metric jobs (list: esjobs fields)")
+    if (question.strata or question.changed) and not question.compares:
+        raise UsageError("--strata and --changed are about a comparison; add --compare or --versus")
+    _refuse_groups(question)
+
+
+def _refuse_groups(question: Question) -> None:
     if question.top is not None and question.top < 1:
         raise UsageError(f"--top {question.top} shows no groups; use 1 or more, or omit it")
     if question.min_jobs < 0:
@@ -109,11 +122,8 @@ def _refuse_nonsense(question: Question) -> None:
         raise UsageError(
             f"shares of each {question.share_of} need it in --by, as --by {question.share_of},..."
         )
-    if (question.strata or question.changed) and not question.compares:
-        raise UsageError("--strata and --changed are about a comparison; add --compare or --versus")
-    if not (question.by or question.bins) and (
-        question.top is not None or question.total or question.min_jobs
-    ):
+    of_groups = question.top is not None or question.total or question.min_jobs
+    if of_groups and not (question.by or question.bins):
         raise UsageError("without a field to group by there is one row; omit top, total and min_jobs")
 
 

@@ -64,15 +64,13 @@ class Arranged:
                 names.append(name.removesuffix("_z") + "_changed")
                 arrays.append(pa.array(changed[name], pa.bool_()))
             if name == f"{self.wanted.ranked}_high":
-                found = [self._differing[row] for row in shown.tolist()]
+                found = pa.array([self._differing[row] for row in shown.tolist()], pa.bool_())
                 names.append(f"{self.wanted.ranked}_differs")
-                arrays.append(pa.array([*found, *(None for _ in labels[len(found) :])], pa.bool_()))
+                arrays.append(pa.concat_arrays([found, pa.nulls(len(labels) - len(found), pa.bool_())]))
         if self._with_others or self.question.total:
             names.append("row")
             arrays.append(pa.array(labels, pa.string()))
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise UsageError(f"the answer would have two columns '{min(twice)}'; request one of them")
+        _refuse_equal(names)
         return pa.Table.from_arrays(arrays, names=names)
 
     def _rows(self) -> tuple[list[str], Columns]:
@@ -92,19 +90,23 @@ class Arranged:
         """Yield notes on excluded jobs and empty values."""
         yield from self._excluded()
         yield from self._too_few()
-        _, rest = self._shown
+        omitted = int(self._shown[1].sum())
         single = [m.name for m in self.wanted.metrics if not all(map(adds_up, m.formula.parts(errors=False)))]
-        if rest.any() and self._with_others and single:
+        if omitted and self._with_others and single:
             yield f"row others: {', '.join(single)} cannot be derived from the groups, so it is empty"
-        if any(set(self.sides[0].keys[one.name]) == {None} for one in self.by if one.name == "country"):
+        if set(self.sides[0].keys.get("country", ())) == {None}:
             yield "countries are unknown; import a table with a column country: esjobs corepower import"
         yield from gaps(self.sides[0], self.by, self.question.window)
-        if rest.any() and self.question.changed:
-            yield f"{int(rest.sum()):,} groups without a change beyond noise, or without an error, omitted"
-        elif rest.any() and not self._with_others:
-            yield f"{int(rest.sum()):,} groups with fewer than {self.question.min_jobs:,} jobs omitted"
+        if omitted:
+            yield from self._omitted(omitted)
         if text := sentence(self._differing):
             yield f"{self.wanted.ranked}: {text}"
+
+    def _omitted(self, number: int) -> Iterator[str]:
+        if self.question.changed:
+            yield f"{number:,} groups without a change beyond noise, or without an error, omitted"
+        elif not self._with_others:
+            yield f"{number:,} groups with fewer than {self.question.min_jobs:,} jobs omitted"
 
     def _excluded(self) -> Iterator[str]:
         total = self.totals[0].parts
@@ -143,6 +145,7 @@ class Arranged:
         """Return the totals that shares are of: of all groups, or of those with one value of a field."""
         if self.question.share_of is None:
             return [total.parts for total in self.totals]
+        # the rest and the total have jobs of many values: they are no share of one
         if group_of_row is not self._every_row:
             return [{part: np.array([np.nan]) for part in side.parts} for side in self.sides]
         of = self._total_of
@@ -207,14 +210,17 @@ class Arranged:
 
     def _order(self, numbers: Columns) -> npt.NDArray[np.int64]:
         keys = {dimension.name: self.sides[0].keys[dimension.name] for dimension in self.by}
+        # lexsort takes the last key first
         ranks = [_ranks(values) for values in reversed(keys.values())]
         order = np.lexsort(ranks).tolist() if ranks else list(range(self.sides[0].number))
         name, descending = self.question.sort, self.question.descending
         if name in keys:
             return _sorted(order, keys[name], bool(descending))
+        # a comparison puts the largest change first: of shares if they are what is compared
         if name is None and self.wanted.compared:
             share = "_share" if self.wanted.share_changes and self.wanted.metrics[0].adds_up else ""
             name, descending = f"{self.wanted.metrics[0].name}{share}_diff", bool(share or descending)
+        # days and bins keep their own order, unless the largest of them are wanted
         top_of_all = self.question.top is not None and descending is None
         if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
             return np.array(order[::-1] if descending else order, np.int64)
@@ -239,6 +245,12 @@ class Arranged:
             return pa.array([*values, *(None for _ in labels)], kind)
         texts = [None if value is None else str(value) for value in values]
         return pa.array([*texts, *labels], pa.string())
+
+
+def _refuse_equal(names: Sequence[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UsageError(f"the answer would have two columns '{min(twice)}'; request one of them")
 
 
 def _sorted(order: Sequence[int], values: Sequence[Any], descending: bool) -> npt.NDArray[np.int64]:

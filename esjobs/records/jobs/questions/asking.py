@@ -27,7 +27,7 @@ from esjobs.core.window import Window
 from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
 from esjobs.records.jobs.questions.formulas import Floats, Part, unnamed
 from esjobs.records.jobs.questions.round_bins import round_bins
-from esjobs.records.jobs.resolution import resolve_keys, resolvers, source_of, store_keys
+from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
 from esjobs.store.base import JobStore
 from esjobs.store.merge import floats, plain
 
@@ -63,6 +63,10 @@ def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs
     wanted = list(dict.fromkeys(parts))
     if by and _are_of_few_jobs(wanted):
         return _of_few(store, by, [part for part in wanted if isinstance(part, Moment)], jobs)
+    return _groups(store, by, wanted, jobs)
+
+
+def _groups(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], jobs: Jobs) -> Groups:
     named = {part: f"part {number}" for number, part in enumerate(wanted)}
     metrics = tuple(unnamed(part, name) for part, name in named.items())
     table = _table(store, by, metrics, jobs)
@@ -76,6 +80,7 @@ def _are_of_few_jobs(parts: Sequence[Part]) -> bool:
     if not all(isinstance(part, Moment) and (part.where or is_count(part)) for part in parts):
         return False
     conditions = {part.where for part in parts if isinstance(part, Moment) and part.where}
+    # a second condition costs a query of its own, and a missing value is found only by looking at each job
     return sum(not _finds_missing(where) for where in conditions) == 1
 
 
@@ -85,11 +90,8 @@ def _finds_missing(where: Sequence[Filter]) -> bool:
 
 def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs: Jobs) -> Groups:
     # of a group without such jobs counts are 0 and sums null
-    of_all = [part for part in wanted if not part.where]
-    names = {part: f"part {number}" for number, part in enumerate(of_all)}
-    table = _table(store, by, tuple(unnamed(part, name) for part, name in names.items()), jobs)
-    keys = {dimension.name: table.column(dimension.key).to_pylist() for dimension in by}
-    parts: dict[Part, Floats] = {part: floats(table.column(name)) for part, name in names.items()}
+    of_all = _groups(store, by, [part for part in wanted if not part.where], jobs)
+    keys, parts = of_all.keys, dict(of_all.parts)
     rows = list(zip(*keys.values(), strict=True))
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
         met = {replace(part, where=()): part for part in wanted if part.where == condition}
@@ -101,23 +103,26 @@ def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs
 
 
 def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...], jobs: Jobs) -> pa.Table:
+    keys_of_all = [dimension.key for dimension in by]
     requested_fields = [dimension.key for dimension in by if dimension.made is None]
     made = tuple(dimension.made for dimension in by if dimension.made is not None)
     resolved = [name for name in requested_fields if source_of(name) is not None]
     question = Query((), metrics, jobs.window, jobs.where, jobs.drops, books=False)
     resolving = resolvers(store, resolved, jobs.window)
     if all(map(adds_up, metrics)) or not resolved:
-        keys = (*store_keys(requested_fields), *(key.name for key in made))
+        keys = store_keys(requested_fields) + tuple(key.name for key in made)
         table = store.aggregate(replace(question, keys=keys, made=made)).table
-        return plain(resolve_keys(table, [dimension.key for dimension in by], resolving))
+        return plain(resolve_keys(table, keys_of_all, resolving))
     # quantiles of queues are none of sites: the store must know what belongs together
-    for name in resolved:
-        source = source_of(name) or name
-        values = plain(store.aggregate(replace(question, keys=(source,), metrics=())).table)
-        stored = values.column(source).to_pylist()
-        made += (Named(name, source, tuple(zip(stored, resolving[name](stored), strict=True))),)
-    keys = tuple(dimension.key for dimension in by)
-    return plain(store.aggregate(replace(question, keys=keys, made=made)).table)
+    made += tuple(_named(store, question, name, resolving[name]) for name in resolved)
+    return plain(store.aggregate(replace(question, keys=tuple(keys_of_all), made=made)).table)
+
+
+def _named(store: JobStore, question: Query, name: str, resolve: Resolver) -> Named:
+    source = source_of(name) or name
+    values = plain(store.aggregate(replace(question, keys=(source,), metrics=())).table)
+    stored = values.column(source).to_pylist()
+    return Named(name, source, tuple(zip(stored, resolve(stored), strict=True)))
 
 
 def aligned(now: Groups, before: Groups) -> list[Groups]:
@@ -126,6 +131,7 @@ def aligned(now: Groups, before: Groups) -> list[Groups]:
         list(zip(*side.keys.values(), strict=True)) if side.keys else [()] * side.number
         for side in (now, before)
     )
+    # dict keeps the order of the first window
     rows = list(dict.fromkeys([*found, *past]))
     keys = {name: [row[index] for row in rows] for index, name in enumerate(now.keys)}
     sides = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -65,9 +66,11 @@ class Cells:
             return None
         values = self._sums(terms[0], np.ones(len(self.row), np.bool_))
         different, cell = np.unique(self.cell, return_inverse=True)
+        # one number for a pair of total and cell, so that a single pass of unique finds the pairs
         both = of[self.row] * max(len(different), 1) + cell
         combined, first, unit = np.unique(both, return_index=True, return_inverse=True)
         units = np.divmod(combined, max(len(different), 1))
+        # cells of each total, and where they begin among the pairs, which are sorted by total
         number = np.bincount(units[0], minlength=int(of.max(initial=0)) + 1)
         start = np.cumsum(number) - number
         # the cells of a row: all units of its total, in order
@@ -75,6 +78,7 @@ class Cells:
         begin = np.cumsum(size) - size
         group = np.repeat(np.arange(len(of)), size)
         at = np.arange(len(group)) - begin[group] + start[of[group]]
+        # the cells that the row itself has: zero in all others, so that they count as cells without its jobs
         own = begin[self.row] + unit - start[of[self.row]]
         over, under = (
             np.stack([np.bincount(index, side, width).astype(np.float64) for side in values])
@@ -84,6 +88,7 @@ class Cells:
         return change_of_ratio(Terms(group, units[1][at], clusters, over, under[:, at]), len(of), share=True)
 
     def _sums(self, part: Part, inside: np.ndarray) -> Floats:
+        # before, then now; a group without such jobs adds nothing to a sum
         return np.stack([np.nan_to_num(side.parts[part][inside]) for side in reversed(self.sides)])
 
 
@@ -103,32 +108,47 @@ def read_cells(
     two windows.
     """
     formulas = [_terms(metric) for metric in metrics]
-    parts = list(dict.fromkeys(part for terms in formulas for part in terms))
+    parts = list(dict.fromkeys(chain.from_iterable(formulas)))
     if not parts:
         return None
-    keys = {dimension.key for dimension in by}
-    chosen = {one.field for jobs in both for one in jobs.where if isinstance(one, In)}
-    fixed = keys | {one.key for one in strata}
-    similar = [_TASK, *(() if fixed & _QUEUE_FIELDS or _QUEUE in chosen else (_QUEUE,))]
-    found = _read(store, by, parts, both, _TASK, strata)
-    if all(task is None for task in found[0].keys[_named(_TASK)]):
-        similar[0] = _USER
-        found = _read(store, by, parts, both, _USER, strata)
+    unit = _TASK
+    found = _read(store, by, parts, both, unit, strata)
+    if set(found[0].keys[_named(_TASK)]) <= {None}:
+        unit = _USER
+        found = _read(store, by, parts, both, unit, strata)
     index = {row: number for number, row in enumerate(_tuples(rows, by))}
     row = _rows_of(found[0], by, index)
-    codes = {name: _codes(found[0].keys[_named(name)]) for name in (similar[0], _QUEUE)}
+    codes = {name: _codes(found[0].keys[_named(name)]) for name in (unit, _QUEUE)}
     own, queue = codes.values()
-    clusters = tuple(codes[name] for name in similar if name not in keys and name not in chosen)
-    ratios = [part for terms in formulas if len(terms) == 2 for part in terms]
-    other_days = both[0].window != both[1].window
-    # without clusters there is no error
-    days = _by_day(store, by, ratios, both, index) if clusters and ratios and other_days else None
+    fixed = _fixed_fields(by, both, strata)
+    clusters = tuple(codes[name] for name in codes if name not in fixed)
+    ratios = list(chain.from_iterable(terms for terms in formulas if len(terms) == 2))
+    days = None
+    # without clusters there is no error; in one window both sides share their days
+    if clusters and ratios and both[0].window != both[1].window:
+        days = _by_day(store, by, ratios, both, index)
+    # a cell is a pair of task and queue: the same task at another queue runs on other machines
     cell = own * (queue.max(initial=0) + 1) + queue
+    stratum = _strata_of(found[0], strata)
+    if stratum is not None:
+        cell = cell * (stratum.max(initial=0) + 1) + stratum
+    return Cells(row, cell, clusters, found, stratum, days)
+
+
+def _strata_of(cells: Groups, strata: Sequence[Dimension]) -> Codes | None:
     if not strata:
-        return Cells(row, cell, clusters, found, days=days)
-    kinds = zip(*(found[0].keys[_named(one.key)] for one in strata), strict=True)
-    stratum = _codes(list(kinds))
-    return Cells(row, cell * (stratum.max(initial=0) + 1) + stratum, clusters, found, stratum, days)
+        return None
+    return _codes(list(zip(*(cells.keys[_named(one.key)] for one in strata), strict=True)))
+
+
+def _fixed_fields(
+    by: Sequence[Dimension], both: Sequence[Jobs], strata: Sequence[Dimension]
+) -> frozenset[str]:
+    """Return the fields that the question names; their values are no sample of others."""
+    chosen = {one.field for jobs in both for one in jobs.where if isinstance(one, In)}
+    keys = {dimension.key for dimension in by}
+    of_queues = _QUEUE_FIELDS & {*keys, *(one.key for one in strata)}
+    return frozenset({*keys, *chosen, *({_QUEUE} if of_queues else ())})
 
 
 def _by_day(
@@ -156,17 +176,16 @@ def _read(
     similar: str,
     strata: Sequence[Dimension],
 ) -> list[Groups]:
-    extra = [Dimension(_named(name), name) for name in (similar, _QUEUE)]
-    extra += [
-        replace(one, name=_named(one.key)) for one in strata if one.key not in {each.key for each in extra}
-    ]
-    missing = [one for one in extra if one.key not in {dimension.key for dimension in by}]
+    extra = {name: Dimension(_named(name), name) for name in (similar, _QUEUE)}
+    for one in strata:
+        extra.setdefault(one.key, replace(one, name=_named(one.key)))
+    named = {dimension.key: dimension.name for dimension in by}
+    missing = [one for key, one in extra.items() if key not in named]
     now, before = (groups(store, [*by, *missing], parts, jobs) for jobs in both)
     found = aligned(now, before)
     keys = dict(found[0].keys)
-    for one in extra:
-        named = next((dimension.name for dimension in by if dimension.key == one.key), one.name)
-        keys[one.name] = keys[named]
+    for one in extra.values():
+        keys[one.name] = keys[named.get(one.key, one.name)]
     return [replace(side, keys=keys) for side in found]
 
 

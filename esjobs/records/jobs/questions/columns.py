@@ -11,9 +11,6 @@ from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part, Parts, Ra
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.records.jobs.questions.ranking import interval
 
-_ENDS = ("low", "high")
-
-
 PARTS = ("within", "within_z", "mix", "turnover")
 """Columns beside the change of a ratio: its parts, and the z of that within tasks and queues."""
 SHARE_PARTS = ("before", "diff", "z")
@@ -68,11 +65,16 @@ class Wanted:
         if self.share and one.adds_up:
             yield f"{one.name}_share"
         if self.compared:
-            yield from (f"{one.name}_{what}" for what in ("before", "diff", "ratio", "z"))
-            if self.share_changes and one.adds_up:
-                yield from (f"{one.name}_share_{what}" for what in SHARE_PARTS)
-            if one.has_error and not one.adds_up:
-                yield from (f"{one.name}_{what}" for what in (*PARTS, *(("mix_z",) if self.strata else ())))
+            yield from (f"{one.name}_{what}" for what in self._compared(one))
+
+    def _compared(self, one: QueryMetric) -> Iterator[str]:
+        yield from ("before", "diff", "ratio", "z")
+        if self.share_changes and one.adds_up:
+            yield from (f"share_{what}" for what in SHARE_PARTS)
+        if one.has_error and not one.adds_up:
+            yield from PARTS
+            if self.strata:
+                yield "mix_z"
 
 
 Columns = dict[str, Floats]
@@ -93,26 +95,31 @@ def columns(
         if wanted.errors and metric.has_error:
             answer[f"{metric.name}_err"] = metric.formula.errors(sides[0]) * metric.scale
         if metric.name == wanted.ranked and isinstance(metric.formula, Ratio):
-            ends = interval(metric.formula, sides[0])
-            answer |= {f"{metric.name}_{of}": end * metric.scale for of, end in zip(_ENDS, ends, strict=True)}
+            low, high = interval(metric.formula, sides[0])
+            answer[f"{metric.name}_low"], answer[f"{metric.name}_high"] = (
+                low * metric.scale,
+                high * metric.scale,
+            )
         if wanted.share and metric.adds_up:
-            total = _values(metric, totals[0])
-            answer[f"{metric.name}_share"] = _divided(values, total)
+            answer[f"{metric.name}_share"] = _divided(values, _values(metric, totals[0]))
         if wanted.compared:
             compared = _compared(metric, values, _values(metric, sides[1]), changes.get(metric.name))
             answer |= {f"{metric.name}_{what}": numbers for what, numbers in compared.items()}
             if wanted.share_changes and metric.adds_up:
-                share, name = answer[f"{metric.name}_share"], f"{metric.name}_share"
+                name = f"{metric.name}_share"
                 past = _divided(_values(metric, sides[1]), _values(metric, totals[1]))
-                change = changes.get(name)
-                answer |= {f"{name}_before": past, f"{name}_diff": share - past}
-                answer[f"{name}_z"] = np.full(len(share), np.nan) if change is None else change.z
+                answer |= {f"{name}_before": past, f"{name}_diff": answer[name] - past}
+                answer[f"{name}_z"] = _z(changes.get(name), len(past))
     return answer
+
+
+def _z(change: Change | None, number: int) -> Floats:
+    return np.full(number, np.nan) if change is None else change.z
 
 
 def _compared(metric: QueryMetric, values: Floats, before: Floats, change: Change | None) -> Columns:
     answer: Columns = {"before": before, "diff": values - before, "ratio": _divided(values, before)}
-    answer["z"] = np.full(len(values), np.nan) if change is None else change.z
+    answer["z"] = _z(change, len(values))
     if change is not None and not metric.adds_up:
         answer["within"] = change.within * metric.scale
         answer["within_z"] = change.within_z

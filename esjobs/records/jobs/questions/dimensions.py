@@ -131,28 +131,32 @@ def parse_bins(texts: Iterable[str]) -> list[RequestedBins]:
     return list(requested.values())
 
 
+def _edges(of: fields.Field, written: str) -> tuple[float, ...]:
+    read = [number_in_unit(of, part) for part in written.removesuffix(",").split(",")]
+    edges = tuple(float(edge) for edge in read if edge is not None)
+    if len(edges) < len(read):
+        units = ", ".join(units_of(of))
+        raise UsageError(
+            f"'{written}' are not edges of bins of {of.name}; expected numbers, as in 0,2e9,4e9"
+            + (f", or with a unit: {units}" if units else "")
+        )
+    return edges
+
+
 def _bins(of: fields.Field, written: str) -> RequestedBins:
     field = of.name
     if "," not in written and number_in_unit(of, written) is not None and not written.strip()[-1].isdigit():
         raise UsageError(
             f"'{written}' is a single edge of bins of {field}; end it with a comma, or add edges"
         )
-    read = [number_in_unit(of, part) for part in written.removesuffix(",").split(",")]
-    edges = tuple(float(edge) for edge in read if edge is not None)
-    if len(edges) < len(read):
-        units = ", ".join(units_of(of))
+    edges = _edges(of, written)
+    if "," in written:
+        return RequestedBins(field, 0, _checked(field, edges, written))
+    if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
         raise UsageError(
-            f"'{written}' are not edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
-            + (f", or with a unit: {units}" if units else "")
+            f"{field} cannot have {written} bins; use a number from 1 to {MOST_BINS}, or edges: {written},"
         )
-    if "," not in written:
-        if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
-            raise UsageError(
-                f"{field} cannot have {written} bins; use a number from 1 to {MOST_BINS}, or edges: "
-                f"{written},"
-            )
-        return RequestedBins(field, int(edges[0]), ())
-    return RequestedBins(field, 0, _checked(field, edges, written))
+    return RequestedBins(field, int(edges[0]), ())
 
 
 def _checked(field: str, edges: tuple[float, ...], written: str) -> tuple[float, ...]:

@@ -99,6 +99,7 @@ class Total(_Formula):
     unknown: tuple[Filter, ...] = ()
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
+        """Yield the sum, and the counts that tell an empty sum from an unknown one."""
         yield self.amount.moment
         if self.amount.where and self.amount.factors:
             yield self._meeting
@@ -122,7 +123,7 @@ class Total(_Formula):
         return self.amount.count
 
     def left_out(self, parts: Parts) -> Floats:
-        # 0 without conditions
+        """Return the jobs of which a condition or a field is unknown; 0 without conditions."""
         if not self.unknown:
             return np.zeros_like(parts[self.amount.moment])
         if not self.amount.factors:
@@ -130,7 +131,7 @@ class Total(_Formula):
         return parts[self._unknown] + parts[self._meeting] - parts[self.counted]
 
     def values(self, parts: Parts) -> Floats:
-        # 0 where no job meets the conditions; null where those that do lack a field, or no job is known to
+        """Return the sums: 0 where no job meets the conditions, NaN where those that do lack a field."""
         values = parts[self.amount.moment]
         if self.amount.where and self.amount.factors:
             values = np.where(parts[self._meeting] == 0, 0.0, values)
@@ -138,6 +139,7 @@ class Total(_Formula):
             return values
         jobs = parts[JOBS.moment]
         if self.unknown:
+            # nothing is known where the condition is unknown of every job
             values = np.where(parts[self._unknown] == jobs, np.nan, values)
         return np.where(jobs == 0, 0.0, values)
 
@@ -163,6 +165,7 @@ class Difference(_Formula):
         return Amount(self.over, self.less), Amount(self.less, self.over)
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
+        """Yield both sums and their products."""
         over, less = self._terms
         yield from (over.moment, less.moment, JOBS.moment)
         if errors:
@@ -179,7 +182,7 @@ class Difference(_Formula):
         return np.where(parts[JOBS.moment] == 0, 0.0, difference)
 
     def errors(self, parts: Parts) -> Floats:
-        # as of a sum of the differences of jobs
+        """Return the standard errors, as of a sum of the differences of jobs."""
         over, less = self._terms
         both = self.factor * parts[over.times(*self.less)]
         squares = self.factor**2 * parts[over.squares] - 2 * both + parts[less.squares]
@@ -197,6 +200,7 @@ class Ratio(_Formula):
     under: Amount
 
     def parts(self, *, errors: bool) -> Iterator[Part]:
+        """Yield both sums; for errors their squares, products and count."""
         yield self.over.moment
         yield self.under.moment
         if errors:
@@ -211,13 +215,14 @@ class Ratio(_Formula):
         return self.over.times(*self.under.factors)
 
     def values(self, parts: Parts) -> Floats:
+        """Return the ratios of sums; NaN where the lower one is not positive."""
         under = parts[self.under.moment]
         over = _or_zero(parts[self.over.moment], under) if self.over.where else parts[self.over.moment]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(under > 0, over / under, np.nan)
 
     def errors(self, parts: Parts) -> Floats:
-        # null for less than two jobs
+        """Return the standard errors of ratios of sums (linearised); NaN below two jobs."""
         ratio, under, count = self.values(parts), parts[self.under.moment], parts[self.counted]
         squares, products = parts[self.over.squares], parts[self._products]
         if self.over.where:
@@ -243,7 +248,7 @@ class Spread(_Formula):
         return Amount((self.field,)).count
 
     def values(self, parts: Parts) -> Floats:
-        # null for less than two jobs
+        """Return the spread over jobs; NaN below two jobs."""
         total, squares, count = (parts[part] for part in self.parts(errors=False))
         with np.errstate(divide="ignore", invalid="ignore"):
             mean_error = _root_of_spread(squares - total**2 / count, squares, count) / count
