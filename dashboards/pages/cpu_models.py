@@ -62,7 +62,7 @@ SPREAD = Panel(
     "ranked",
     "CPU models",
     View("cpu_speed_by_queue", where=(Where("sigmas"),), types="every", sort=("-n_jobs",)),
-    "In standard errors from the mean of the model; right is faster. Beyond 3 is hardly chance.",
+    "In standard errors from the mean of the model; right is faster. Beyond 3 is unlikely to be chance.",
     fields=(
         Entry("label", "Queue and CPU model", "name", "label"),
         Entry("sigmas", "Distance in standard errors", "number", "x"),
@@ -108,7 +108,7 @@ TABLE = Panel(
         Entry("n_jobs", "Jobs", "count"),
         TASKS,
     ),
-    few=("name", "k", "k_err", "grade", "n_jobs"),
+    few=("name", "k", "k_err", "grade", "efficiency", "n_jobs"),
     empty="No CPU model has a speed factor.",
 )
 

@@ -1,5 +1,9 @@
 """The page of efficiency. Most panels query the jobs index; others use scores of jobs."""
 
+from dataclasses import replace
+
+from dashboards.pages.site import FAILURES
+from dashboards.pages.site import WAITING as WAITING_DAYS
 from dashboards.panels.efficiency import (
     CPU_AGAINST_MEM,
     CPU_BY_PROJECT,
@@ -28,7 +32,7 @@ _SUMS = (
     Count(),
 )
 _WASTED_SUMS = (Sum("cpu_s", "cpu_s"), CORE_S, Count())
-_OF_200 = "Of the 200 names with most jobs. "
+_OF_200 = "Of the 200 names with the most jobs. "
 _INDEPENDENT = "95 % intervals assume independent jobs. Names with five jobs or more. Dashed: all jobs."
 _ABOUT = f"{_OF_200}CPU time over wall-clock time × cores, largest core time first. {_INDEPENDENT}"
 
@@ -130,7 +134,7 @@ WAITING = Panel(
     _OF_200 + "Mean over jobs, raised by a few that wait for days. " + _AGAINST_REST,
     fields=(
         Entry("queue", "Queue", "name", "label"),
-        Entry("queue_s", "Mean waiting, h", "number", "x", per="n_jobs"),
+        Entry("queue_s", "Mean waiting time, h", "number", "x", per="n_jobs"),
     ),
     most=(25,),
     empty="No jobs in this selection record a waiting time.",
@@ -164,7 +168,7 @@ COVERAGE = Panel(
         Entry("wall_s", "wall-clock time", "fraction"),
         Entry("cores", "cores", "fraction"),
         Entry("state", "state", "fraction"),
-        Entry("queue_s", "waiting", "fraction"),
+        Entry("queue_s", "waiting time", "fraction"),
         Entry("user", "user", "fraction"),
         Entry("project", "project", "fraction"),
         Entry("cpu_raw", "CPU model", "fraction"),
@@ -217,6 +221,17 @@ READ_ME = Panel(
     ),
 )
 
+# They speak of the jobs of a choice, as all of this page
+_DAYS = tuple(
+    replace(
+        panel,
+        id=panel.id.replace("site-", "efficiency-daily-"),
+        description="",
+        empty="No jobs in this selection.",
+    )
+    for panel in (FAILURES, WAITING_DAYS)
+)
+
 EFFICIENCY = Page(
     "efficiency",
     "Efficiency and failures",
@@ -244,5 +259,8 @@ EFFICIENCY = Page(
     beyond=(
         *(BY_USER.id, BY_PROJECT.id, SPREAD_EFFICIENCY.id, SPREAD_CPU.id, READ_ME.id, CPU_BY_USER.id),
         *(CPU_BY_PROJECT.id, CPU_AGAINST_MEM.id, TIME_USED.id, MEMORY_USED.id),
+        # a server has them on the pages of users and of CPU models
+        *(WASTED_BY_USER.id, BY_MODEL.id),
     ),
+    served=stacked((15, tuple((panel, 24) for panel in _DAYS))),
 )

@@ -4,7 +4,7 @@ from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
 
 SECTION = "Job issues"
-_EMPTY = "No issues. Did `esjobs detect` run?"
+_EMPTY = "No issues in this selection, or esjobs detect has not run."
 WRONG = Where("severity", ("minor", "major", "critical"))
 """Issues to act on; tags have severity info."""
 _TABLE = "issues"
@@ -70,6 +70,38 @@ LOST = _idle("issues-lost-by-user", "Lost node-hours of jobs with issues, by use
 IDLE_CORES = _idle("issues-idle-cores", "Idle core-hours of jobs with issues, by user", "job_idle_core_h")
 IDLE_GPUS = _idle("issues-idle-gpus", "Idle GPU-hours of jobs with issues, by user", "job_idle_gpu_h")
 
+
+def _summed(by: str, heading: str) -> Panel:
+    return Panel(
+        f"issues-sums-by-{by}",
+        f"Jobs with issues by {by}",
+        "table",
+        SECTION,
+        View(
+            _TABLE,
+            types="every",
+            where=(WRONG, Where(by)),
+            by=(by,),
+            metrics=tuple(Sum(column, column) for column, _ in (_JOBS, *_LOST)),
+            sort=("-n_jobs",),
+        ),
+        "A job loses the largest share that one of its issues leaves idle; risks lose nothing.",
+        fields=(
+            Entry(by, heading, "name", "label"),
+            Entry(*_JOBS, "count"),
+            *(Entry(column, title, "number") for column, title in _LOST),
+        ),
+        most=(100,),
+        empty=_EMPTY,
+    )
+
+
+_LOST = (
+    ("job_lost_node_h", "Lost node-hours"),
+    ("job_idle_core_h", "Idle core-hours"),
+    ("job_idle_gpu_h", "Idle GPU-hours"),
+)
+
 JOBS_TABLE = Panel(
     "issues-jobs",
     "Jobs with issues, most severe first",
@@ -94,8 +126,8 @@ JOBS_TABLE = Panel(
         Entry("value", "Value", "number"),
         Entry("threshold", "Limit", "number"),
         Entry("unit", "Seen on", "name"),
-        Entry("idle_core_h", "Core-hours", "number"),
-        Entry("idle_gpu_h", "GPU-hours", "number"),
+        Entry("idle_core_h", "Idle core-hours", "number"),
+        Entry("idle_gpu_h", "Idle GPU-hours", "number"),
         Entry("hint", "Hint", "sentence"),
     ),
     few=("job_id", "user", "detector", "severity", "idle_core_h"),
@@ -125,7 +157,7 @@ READ_ME = Panel(
 ISSUES = Page(
     "issues",
     "Job issues",
-    "Which jobs need a person?",
+    "Which jobs need attention?",
     stacked(
         (13, ((BY_SEVERITY, 16), (BY_AREA, 16), (READ_ME, 16))),
         (16, ((BY_RULE, 48),)),
@@ -141,5 +173,7 @@ ISSUES = Page(
         Choice(_TABLE, "queue", "Queue"),
     ),
     leads_to="people",
-    beyond=(READ_ME.id,),
+    # a server has one table of users, and one of projects, in the place of bars for each kind of hours
+    beyond=(READ_ME.id, LOST.id, BY_USER.id, BY_PROJECT.id, IDLE_CORES.id, IDLE_GPUS.id),
+    served=stacked((11, ((_summed("user", "User"), 48),)), (11, ((_summed("project", "Project"), 48),))),
 )

@@ -157,7 +157,7 @@ SPEEDUP_BY_SIZE = _by_size(
     "How well does it scale?",
     "Efficiency of the speedup",
     "Relative to the smallest size: speedup over CPU ratio (strong scaling), or speedup (weak). The eight "
-    "applications with most sizes. Dashed: fair and good.",
+    "applications with the most sizes. Dashed: fair and good.",
 )
 PARALLEL_BY_SIZE = _by_size(
     "parallel_efficiency",

@@ -18,7 +18,7 @@ _OWN_ROWS = Where("job_id")
 def _wasted(by: str, heading: str) -> Panel:
     return Panel(
         f"people-wasted-by-{by}",
-        f"Idle core-hours by {by} (click to filter)",
+        f"Idle core-hours by {by}",
         "bars",
         SECTION,
         View(
@@ -114,7 +114,7 @@ CPU_OVER_HOURS = Panel(
 
 JOBS_TABLE = Panel(
     "people-jobs",
-    "All jobs by wasted core-hours",
+    "Jobs by idle core-hours",
     "rows",
     SECTION,
     View(
@@ -193,7 +193,7 @@ READ_ME = Panel(
 PEOPLE = Page(
     "people",
     "Users and projects",
-    "Who wastes most core-hours?",
+    "Who leaves the most core-hours idle?",
     stacked(
         (9, ((READ_ME, 48),)),
         (16, ((_wasted("project", "Project"), 24), (_wasted("user", "User"), 24))),

@@ -43,7 +43,7 @@ COMBINED = Panel(
     "table",
     "One site",
     View("flags", level="site", sort=("rank",)),
-    "Declared: mean of the queues, weighted with their core time.",
+    "Declared: mean of the queues, weighted by their core time.",
     fields=(
         Entry("site", "Site", "name", "label"),
         *_COMPARED,
@@ -113,7 +113,7 @@ def _days(metric: str, title: str, heading: str) -> Panel:
             *(Entry("in_incident", "Incident", "yesno"), Entry("partial", "Few jobs", "yesno")),
             Entry("mark", "Mark", "sentence"),
         ),
-        empty="No judged days: a site has them, not a queue. Choose a site, or run: esjobs today --update",
+        empty="Days are judged for sites, not for queues: select a site, or run: esjobs today --update",
     )
 
 
@@ -219,7 +219,8 @@ BY_MIX = Panel(
     "scatter",
     "One site",
     View("factors", where=(Where("k"), Where("mix_k")), level="queue", sort=("-n_jobs",)),
-    "Off the dashed line it is not the CPU models: check SMT, overcommit, memory. Bars: one standard error.",
+    "Queues off the dashed line differ by more than their CPU models: check SMT, overcommitment, memory. "
+    "Bars: one standard error.",
     fields=(
         Entry("name", "Queue", "name", "label"),
         Entry("mix_k", "Predicted by the CPU models", "number", "x", error="mix_k_err"),
@@ -251,7 +252,7 @@ def _beside(name: str, title: str, column: str, heading: str, show: str, view: V
 
 FAILURES = _beside(
     "site-failures",
-    "Failure rate per day, against all jobs",
+    "Failure rate per day: selected jobs and all jobs",
     "n_jobs",
     "Failed",
     "fraction",
@@ -266,9 +267,9 @@ FAILURES = _beside(
 
 WAITING = _beside(
     "site-waiting",
-    "Waiting time per day, against all jobs",
+    "Mean waiting time per day: selected jobs and all jobs",
     "queue_s",
-    "Mean waiting, h",
+    "Mean waiting time, h",
     "number",
     View(
         JOBS.name,
@@ -345,5 +346,9 @@ SITE = Page(
     beyond=(
         *(COMBINED.id, CHECKED.id, DECLARED_OVER_TIME.id, EFFICIENCY_OVER_TIME.id),
         *(TASK_ROWS.id, SITE_ROWS.id),
+        # of sites alone; a server has them on the first page
+        *(WRONG_TODAY.id, EFFICIENCY_DAYS.id, FAILED_DAYS.id),
+        # of queues alone; a server has them on the page of efficiency
+        *(FAILURES.id, WAITING.id),
     ),
 )

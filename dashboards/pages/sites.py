@@ -30,7 +30,7 @@ COUNTS = Panel(
     "tiles",
     "Sites",
     View("flags", level="queue", types="every"),
-    fields=(Entry("name", "n", "name", "label"),),
+    fields=(Entry("name", "queues", "name", "label"),),
     tiles=(
         Tile("fitted", where=(Where("k"),)),
         Tile(CONFIRMED, verdict="confirmed", where=(Where("status_shown", (CONFIRMED,)),)),
@@ -144,7 +144,7 @@ IN_WORDS = Panel(
     View("flags", level="queue", types="every", sort=("rank",)),
     fields=(
         NAME,
-        Entry("status_shown", "Standing", "name"),
+        Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent"),
         COREPOWER,
         K,
@@ -159,10 +159,10 @@ COMBINED = Panel(
     "rows",
     "Sites",
     View("flags", level="site", types="every", sort=("rank",)),
-    "Declared: mean of the queues, weighted with their core time.",
+    "Declared: mean of the queues, weighted by their core time.",
     fields=(
         replace(OF_SITE, role="label"),
-        Entry("status_shown", "Standing", "name"),
+        Entry("status_shown", "Verdict", "name"),
         Entry("deviation", "Deviation", "percent"),
         COREPOWER,
         K,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from dashboards.pages.site import EFFICIENCY_DAYS, FAILED_DAYS
 from dashboards.pages.sites import IN_WORDS, OPEN, STATEMENT
 from dashboards.panels.age import LIGHT
 from dashboards.panels.columns import NAME, OF_SITE
@@ -106,6 +107,14 @@ READING = Panel(
     ),
 )
 
+# Sites have judged days, queues have none: on a server they stand below the incidents
+_OF_SITE = (
+    replace(
+        EFFICIENCY_DAYS, id="today-days-efficiency", title="CPU efficiency of a site against expectation"
+    ),
+    replace(FAILED_DAYS, id="today-days-failed", title="Failed jobs of a site against expectation"),
+)
+
 TODAY = Page(
     "today",
     "Today",
@@ -128,4 +137,5 @@ TODAY = Page(
     choices=(Choice("flag_states", "site", "Site"),),
     leads_to="site",
     beyond=("today-verdicts", READING.id),
+    served=stacked((13, tuple((panel, 24) for panel in _OF_SITE))),
 )

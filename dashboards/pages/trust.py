@@ -51,7 +51,7 @@ OUTCOMES = Panel(
 
 NIGHTS = Panel(
     "trust-nights",
-    "Verdicts of all levels and types per run",
+    "Verdicts per run, of all levels and types",
     "trend",
     "Trust",
     View(

@@ -17,21 +17,38 @@ from dashboards.spec.jobs import (
     lacking,
     multipliers,
 )
-from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
+from dashboards.spec.looks import (
+    CARE,
+    EVERY_LOOK,
+    FIXED_COLOURS,
+    GO,
+    GROUPS,
+    LOOKS,
+    NEUTRAL,
+    STATES,
+    STOP,
+    Look,
+    look_of,
+)
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, hinted, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
 from dashboards.spec.tables import has_levels, table
 from dashboards.spec.views import UNFILTERED, Join, Mean, View, Where
 
 __all__ = [
+    "CARE",
     "COLUMNS",
     "EVERY_LOOK",
+    "FIXED_COLOURS",
+    "GO",
     "GROUPS",
     "JOBS",
     "LOOKS",
+    "NEUTRAL",
     "ONE_SIGMA",
     "OWN",
     "STATES",
+    "STOP",
     "UNFILTERED",
     "WASTED_IS",
     "Choice",

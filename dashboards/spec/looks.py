@@ -34,17 +34,30 @@ kind of colour blindness). Only a confirmed deviation has a colour of warning, a
 without a look of its own. No two colours are equal, so that a style sheet can tell them apart."""
 
 GROUPS: dict[str, Look] = {
-    "largest": Look("largest component", "circle", "●", "#33556f", "#93b7d3"),
-    "other": Look("other components, not comparable", "square", "□", "#33556e", "#93b7d2", filled=False),
+    "largest": Look("largest component", "circle", "●", "#5a6d82", "#8ba5c1"),
+    "other": Look("other components, not comparable", "square", "□", "#5a6d83", "#8ba5c2", filled=False),
 }
 """Styles of factors without a verdict, by component."""
 
 STATES: dict[str, Look] = {
-    "used": Look("used in the fit", "circle", "●", "#2a6f97", "#7cb7dd"),
+    "used": Look("used in the fit", "circle", "●", "#5a6d81", "#8ba5c0"),
     "rejected": Look("rejected as outlier", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
     "other": Look("not in the fit", "square", "□", "#858b94", "#9aa2ac", filled=False),
 }
 """Styles of buckets, by their status in the fit."""
+
+NEUTRAL = "#5a6d80"
+"""Colour of bars, lines and marks that mean nothing but their length or place: no verdict has it."""
+
+STOP, CARE, GO = "#bf3c06", "#b8860b", "#2a7f62"
+"""Colours of a person's next step: act, look first, nothing to do; each comes with a word."""
+
+FIXED_COLOURS: dict[str, dict[str, str]] = {
+    "severity": {"critical": STOP, "major": CARE, "minor": "#6b7280", "info": "#858b95"},
+    "kind": {"binned": NEUTRAL, "dropped": "#858b95"},
+    "step": {"flag": NEUTRAL},
+}
+"""By column, the colours of its values, in the order in which people read them."""
 
 EVERY_LOOK: tuple[Look, ...] = (*LOOKS.values(), *GROUPS.values(), *STATES.values())
 """All looks, in the order of a legend."""

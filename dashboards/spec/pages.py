@@ -1,9 +1,11 @@
 """Pages of a dashboard server: which panels stand where, and what a reader may filter by."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from dashboards.spec.panels import Panel
+from dashboards.spec.tables import table
 from dashboards.spec.views import Where
 
 COLUMNS = 48
@@ -43,7 +45,8 @@ class Page:
     ``id``: fixed, a part of its address. ``question``: what a reader learns here, in one sentence.
     ``choices``: its filters. ``leads_to``: the page that opens, filtered, when a name is clicked.
     ``hint``: what a reader of a dashboard server has to know besides. ``above``: there a line above all
-    panels, which no filter reaches. ``beyond``: ids of panels that HTML pages alone show.
+    panels, which no filter reaches. ``beyond``: ids of panels that HTML pages alone show. ``served``: places
+    of panels that dashboard servers alone show, below the others.
     """
 
     id: str
@@ -55,25 +58,48 @@ class Page:
     hint: str = ""
     above: Panel | None = None
     beyond: tuple[str, ...] = ()
+    served: tuple[Placed, ...] = ()
 
     @property
     def board(self) -> tuple[Placed, ...]:
-        """Places on a dashboard server: without ``beyond``; what is left of a row shares its width."""
-        rows = []
+        """Places on a dashboard server: without ``beyond``, with ``served`` below.
+
+        What is left of a row stands beside what is left of the row before, or takes the whole width.
+        """
+        rows: list[list[Placed]] = []
+        open_row = False
         for _, row in groupby(self.places, key=lambda each: each.y):
             every = list(row)
             kept = [each for each in every if each.panel.id not in self.beyond]
-            wide = kept == every
-            if kept:
-                widths = [each.w if wide else COLUMNS // len(kept) for each in kept]
-                panels = tuple((each.panel, width) for each, width in zip(kept, widths, strict=True))
-                rows.append((max(each.h for each in kept), panels))
-        return stacked(*rows)
+            halved = len(kept) == 1 < len(every)
+            if halved and open_row:
+                rows[-1] += kept
+            elif kept:
+                rows.append(kept)
+            open_row = (halved and not open_row) or (open_row and not kept)
+        places = stacked(*(_shared(row) for row in rows))
+        end = max(each.y + each.h for each in places)
+        return (*places, *(replace(each, y=each.y + end) for each in self.served))
+
+    def narrows(self, column: str) -> bool:
+        """True if a filter by a column leaves no panel of the board empty for want of that column."""
+        tables = {placed.panel.view.table for placed in self.board} - {""}
+        chosen = {choice.column for choice in self.choices}
+        return column in chosen or all(column in table(name).column_names for name in tables)
 
     @property
     def preset(self) -> tuple[Where, ...]:
         """Conditions of a page when it is opened."""
         return tuple(Where(choice.column, (choice.chosen,)) for choice in self.choices if choice.chosen)
+
+
+def _shared(row: Sequence[Placed]) -> tuple[int, tuple[tuple[Panel, int], ...]]:
+    """The height of a row, and its panels: with their widths if they fill it, else with equal ones."""
+    full = sum(each.w for each in row) == COLUMNS
+    widths = [each.w if full else COLUMNS // len(row) for each in row]
+    return max(each.h for each in row), tuple(
+        (each.panel, width) for each, width in zip(row, widths, strict=True)
+    )
 
 
 def hinted(panel: Panel) -> Panel:

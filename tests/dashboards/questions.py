@@ -191,16 +191,21 @@ def _of_lens(page: str, name: str, index: str, attributes: Line, pills: list[Any
     query = {"bool": {"filter": [query_of(state["query"]["query"]), *pills]}}
     columns = layer["columns"]
     assert set(layer["columnOrder"]) == set(columns)
-    if attributes["visualizationType"] == "lnsMetric":
-        column = columns[state["visualization"]["metricAccessor"]]
-        assert column["operationType"] == "count"
-        condition = column.get("filter", {"query": ""})["query"]
-        return _counts(page, name, index, query, [(column["label"], condition)])
+    conditions = [
+        (column["label"], column["filter"]["query"])
+        for column in columns.values()
+        if column["operationType"] == "count" and "filter" in column
+    ]
+    if conditions:
+        return _counts(page, name, index, query, conditions)
     keys, metrics = [], []
     for identity in layer["columnOrder"]:
         column = columns[identity]
         if column["operationType"] == "date_histogram":
             keys.append((column["sourceField"], 0, "", "", False))
+        elif column["operationType"] == "filters":
+            filters = [(each["label"], each["input"]["query"]) for each in column["params"]["filters"]]
+            return _counts(page, name, index, query, filters)
         elif column["operationType"] == "terms":
             params = column["params"]
             order = params["orderBy"].get("columnId", "_key")

@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BAD = sorted((HERE / "bad").glob("*.ndjson"))
 MAKERS = {"portable": portable, "kibana": kibana}
-EVERY_PANEL = [(page, placed.panel) for page in PAGES for placed in page.places]
+EVERY_PANEL = [(page, placed.panel) for page in PAGES for placed in (*page.places, *page.served)]
 ABOUT_ROWS = [(page, panel) for page, panel in EVERY_PANEL if panel.view.table]
 
 
@@ -107,7 +107,7 @@ def test_what_a_page_opens_with_is_known_to_all_its_panels() -> None:
     """A filter on a column that an index lacks leaves no row of it."""
     for page in PAGES:
         for condition in page.preset:
-            for placed in page.places:
+            for placed in (*page.places, *page.served):
                 view = placed.panel.view
                 if view.table:
                     assert condition.column in table(view.table).column_names, placed.panel.id
@@ -140,9 +140,37 @@ def test_a_dashboard_is_three_screens_that_ask_few_things(target: str) -> None:
         for panel in panels:
             for url in urls(panel):
                 assert url["body"].get("size", 0) <= 1000
+        # the choices of a page are a panel in one product, and no panel in the other
+        assert len([panel for panel in panels if panel["panelIndex"] != "choices"]) <= 12, each["id"]
     for page in PAGES:
-        assert sum(placed.panel.kind != "caption" for placed in page.board) <= 12, page.id
         assert set(page.beyond) <= {placed.panel.id for placed in page.places}, page.id
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_click_empties_no_panel_of_its_page(target: str) -> None:
+    """A page is filtered only by what its panels have columns of, or by what it offers as a choice."""
+    of_page = {f"esjobs-dashboard-{page.id}": page for page in PAGES}
+    shown = {placed.panel.id: placed.panel for page in PAGES for placed in page.board}
+    silent = set()
+    for line in map(json.loads, MAKERS[target](PAGES, HEADLINE).splitlines()):
+        for each in json.loads(line["attributes"].get("panelsJSON", "[]")):
+            page, panel = of_page[line["id"]], shown.get(each["panelIndex"])
+            if each["embeddableConfig"].get("disableTriggers"):
+                silent.add(each["panelIndex"])
+            elif panel is not None and panel.kind in ("bars", "tiles"):
+                assert page.narrows(panel.entry("label").column), panel.id
+            lens = each["embeddableConfig"].get("attributes", {}).get("state", {})
+            for column in lens.get("visualization", {}).get("columns", ()):
+                if column.get("oneClickFilter"):
+                    assert page.narrows(column["columnId"]) or page.leads_to, panel
+    assert silent == {"sites-counts", "trust-days", "trust-nights", "trust-outcomes", "efficiency-coverage"}
+
+
+def test_a_queue_or_a_site_has_rows_for_every_panel_of_its_page() -> None:
+    (page,) = (page for page in PAGES if page.id == "site")
+    for placed in page.board:
+        columns = rows_index(table(placed.panel.view.table))["mappings"]["properties"]
+        assert {"name", "site"} <= set(columns), placed.panel.id
 
 
 SCREEN = 32
@@ -161,7 +189,7 @@ def test_a_click_chooses_a_name_and_its_night() -> None:
             "X", 'pick_marks["site"]'
         )
         assert f"{product}SetTimeFilter" in calls["today-nights", "sent_when"]
-        assert f"{product}SetTimeFilter" in calls["site-days-failed", "sent_marks"]
+        assert f"{product}SetTimeFilter" in calls["today-days-failed", "sent_marks"]
         assert calls["efficiency-by-queue", "sent_marks"].endswith('"archive") : null')
         assert '{match_phrase: {"name"' in calls["site-k-over-time", "sent_marks"]
         assert "as-of" not in {panel for panel, _ in calls}

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
+from dashboards.spec import CARE, EVERY_LOOK, GO, GROUPS, LOOKS, NEUTRAL, STATES, STOP
 from dashboards.targets.vegalite.bands import STEPS
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 from dashboards.targets.vegalite.sums import SERIES
-from dashboards.targets.vegalite.words import GREEN, RED, YELLOW
 from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
 
 _GROUND = (
@@ -17,6 +16,7 @@ _GROUND = (
     ("grid", GRID, "#2b3138"),
     ("band", BAND, "#232a31"),
     ("line", LINE, "#cfd5db"),
+    ("neutral", NEUTRAL, "#8ba5bf"),
 )
 
 SHAPES = {
@@ -59,8 +59,8 @@ def palette_css() -> str:
     )
 
 
-_SERIES_DARK = ("#5aaee0", "#f08a4b", "#3fc6a0", "#e39cc4", "#9ad4f5", "#d1b345", "#ab9be0", "#b3b9c2")
-_LIGHTS = (("go", GREEN, "#5cc39b"), ("care", YELLOW, "#e0b445"), ("stop", RED, "#f2894f"))
+_SERIES_DARK = ("#9f93ff", "#9dc42a", "#ff67cf", "#5bb094", "#dcacff", "#a5a54e", "#ff9ec4", "#44d084")
+_LIGHTS = (("go", GO, "#5cc39b"), ("care", CARE, "#e0b445"), ("stop", STOP, "#f2894f"))
 
 
 def series_css() -> str:

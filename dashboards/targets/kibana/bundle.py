@@ -1,18 +1,17 @@
 """The bundle for Kibana alone: Lens, filters to choose from, links, a tag, the way from a name on."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Page, Panel, View, hinted
-from dashboards.targets.kibana.lens import bars, datatable, references, tile
+from dashboards.spec import JOBS, NEUTRAL, OWN, JobsIndex, Page, Panel, View, hinted
+from dashboards.targets.kibana.lens import bars, counts, coverage, datatable, lines, named, references
 from dashboards.targets.portable.visualizations import offered
-from dashboards.targets.saved_objects.boards import MONTH, Board, Opening
+from dashboards.targets.saved_objects.boards import MONTH, Board, Opening, click_config
 from dashboards.targets.saved_objects.charts import Clicks, drawn
 from dashboards.targets.saved_objects.data_views import data_view, linked
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import (
     PREFIX,
-    Attributes,
     Reference,
     SavedObject,
     bundle,
@@ -25,7 +24,6 @@ from dashboards.targets.vegalite.index import index_of
 
 LINKS_ROWS, ABOVE_ROWS = 3, 3
 """Heights of the lines with the way to other pages, and with window, run and age."""
-COLOUR = "#2a6f97"
 
 LEADS = "page-of-name"
 """Id of the link from a name to its page."""
@@ -45,7 +43,7 @@ def _objects(
     tag = SavedObject(
         "tag",
         "results",
-        {"color": COLOUR, "description": "Speed factors and what follows from them", "name": prefix},
+        {"color": NEUTRAL, "description": "Speed factors and what follows from them", "name": prefix},
         prefix=prefix,
     )
     yield tag
@@ -71,7 +69,7 @@ def _objects(
             if (chart := drawn_alike(panel, method, prefix, jobs, clicks)) is not None:
                 board.add(panel.id, "visualization", place, chart, shown_title(panel))
             else:
-                _lens(board, panel, place, method, leads)
+                _lens(board, panel, place, method, leads, jobs)
         board.references.append(tagged)
         tables = {choice.table for choice in page.choices} - {JOBS.name}
         yield from (data_view(View(name), prefix) for name in sorted(tables))
@@ -79,44 +77,33 @@ def _objects(
 
 
 def _lens(
-    board: Board, panel: Panel, place: tuple[int, int, int, int], method: str, leads: Collection[str]
-) -> None:
-    """A panel as one visualization, or a number of them side by side.
-
-    ``leads``: columns whose names lead to another page, where they can be chosen.
-    """
-    if panel.kind != "tiles":
-        make = bars if panel.kind == "bars" else datatable
-        attributes = make(panel, method, board.prefix)
-        config: dict[str, Any] = {"attributes": attributes, "enhancements": {}}
-        leads_to = board.page.leads_to
-        if panel.entry("label").column in leads:
-            config["enhancements"] = _opening(leads_to)
-            name = f"{panel.id}:drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:{LEADS}:dashboardId"
-            board.references.append(
-                Reference(name, "dashboard", identity("dashboard", leads_to, board.prefix))
-            )
-        _add(board, panel.id, place, config, attributes, panel.title)
-        return
-    x, y, width, height = place
-    ends = [round(number * width / len(panel.tiles)) for number in range(len(panel.tiles) + 1)]
-    for number, shown in enumerate(panel.tiles):
-        attributes = tile(panel, shown, method, board.prefix)
-        spot = (x + ends[number], y, ends[number + 1] - ends[number], height)
-        config = {"attributes": attributes, "enhancements": {}}
-        _add(board, f"{panel.id}-{number + 1}", spot, config, attributes, "")
-
-
-def _add(
     board: Board,
-    name: str,
+    panel: Panel,
     place: tuple[int, int, int, int],
-    config: dict[str, Any],
-    attributes: Attributes,
-    title: str,
+    method: str,
+    leads: Set[str],
+    jobs: JobsIndex,
 ) -> None:
-    board.add(name, "lens", place, config, title)
-    board.references.extend(references(name, attributes))
+    """A panel as a visualization. ``leads``: columns whose names lead to another page."""
+    names = named(panel)
+    if panel.kind in _MAKERS:
+        attributes = _MAKERS[panel.kind](panel, method, board.prefix)
+    elif panel.kind == "coverage":
+        attributes = coverage(panel, method, board.prefix, jobs)
+    else:
+        clicks = {name for name in names if name in leads or board.page.narrows(name)}
+        attributes = datatable(panel, method, board.prefix, clicks)
+    config: dict[str, Any] = {"attributes": attributes, "enhancements": {}, **click_config(board.page, panel)}
+    leads_to = board.page.leads_to
+    if names & leads:
+        config["enhancements"] = _opening(leads_to)
+        name = f"{panel.id}:drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:{LEADS}:dashboardId"
+        board.references.append(Reference(name, "dashboard", identity("dashboard", leads_to, board.prefix)))
+    board.add(panel.id, "lens", place, config, panel.title)
+    board.references.extend(references(panel.id, attributes))
+
+
+_MAKERS = {"bars": bars, "tiles": counts, "trend": lines}
 
 
 def _opening(page: str) -> dict[str, Any]:

@@ -1,23 +1,27 @@
 """Panels as Lens visualizations, by value."""
 
+from collections.abc import Sequence, Set
 from typing import Any
 
-from dashboards.spec import Panel, Tile
+from dashboards.spec import LOOKS, NEUTRAL, OWN, JobsIndex, Panel, table
 from dashboards.targets.portable.visualizations import (
     WIDE,
     columns_of_table,
+    filters_of_fields,
     first_sort,
+    fixed_values,
     is_moment,
     is_ordering,
+    listed,
     most_of_key,
+    summed,
+    values_of,
 )
-from dashboards.targets.saved_objects.charts import NAMES
+from dashboards.targets.saved_objects.charts import NAMES, on_both
 from dashboards.targets.saved_objects.conditions import all_of, kuery
 from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, Attributes, Reference, data_view_of
 from dashboards.targets.vegalite.index import index_of
-from dashboards.targets.vegalite.sums import BAR
-from esjobs.schema.catalogue import table
 
 LAYER = "rows"
 LAYER_REFERENCE = f"indexpattern-datasource-layer-{LAYER}"
@@ -81,26 +85,44 @@ def _measure(label: str, operation: str, source: str, **more: Any) -> Column:
     }
 
 
-def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attributes:
-    """One number."""
-    if shown.column:
-        column = _measure(shown.label, "max", shown.column)
-    else:
-        column = _measure(shown.label, "count", "___records___", params={"emptyAsNull": False})
-        if shown.where:
-            column["filter"] = {"language": "kuery", "query": all_of(shown.where)}
-    visualization = {"layerId": LAYER, "layerType": "data", "metricAccessor": "number"}
-    if shown.verdict in _GROUND:
-        visualization["color"] = _GROUND[shown.verdict]
-    return lens(panel, shown.label, "lnsMetric", {"number": column}, visualization, method, prefix)
+def counts(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
+    """Rows counted by condition, a number each, side by side: nothing that a click could choose."""
+    columns, shown = {}, []
+    for number, tile in enumerate(panel.tiles, 1):
+        name = f"count-{number}"
+        filtered = {"language": "kuery", "query": all_of(tile.where)}
+        columns[name] = _counted(tile.label, filter=filtered)
+        column = {"alignment": "center", "columnId": name, "isTransposed": False}
+        shown.append(column | (_text_colour(LOOKS[tile.verdict].light) if tile.verdict else {}))
+    table_of = {"columns": shown, "headerRowHeight": "auto", "layerId": LAYER, "layerType": "data"}
+    return lens(panel, panel.title, "lnsDatatable", columns, table_of, method, prefix)
 
 
-# The ground of numbers that a verdict has a colour for, as pale as a page is calm
-_GROUND = {"confirmed": "#f6d9cb", "ok": "#d6e6f2"}
+def _counted(label: str, **more: Any) -> Column:
+    return _measure(label, "count", "___records___", params={"emptyAsNull": False}, **more)
 
 
-def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
-    """A row per name, with its numbers and words."""
+def _text_colour(colour: str) -> dict[str, Any]:
+    """A colour of all numbers of a column."""
+    stops = [{"color": on_both(colour), "stop": 0}]
+    params: dict[str, Any] = {
+        "colorStops": stops,
+        "continuity": "above",
+        "name": "custom",
+        "progression": "fixed",
+    }
+    params |= {"rangeMax": None, "rangeMin": 0, "rangeType": "number", "reverse": False, "steps": 1}
+    return {
+        "colorMode": "text",
+        "palette": {"name": "custom", "params": {**params, "stops": stops}, "type": "palette"},
+    }
+
+
+def datatable(panel: Panel, method: str, prefix: str = PREFIX, clicks: Set[str] = frozenset()) -> Attributes:
+    """A row per name, with its numbers, or their sums, and words.
+
+    ``clicks``: columns whose cells a click chooses.
+    """
     wanted, direction = first_sort(panel)
     keys, numbers = columns_of_table(panel)
     rows_table = table(panel.view.table)
@@ -112,8 +134,11 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         made = _terms(name, title, by, direction, size, missing=bool(named))
         named[name] = made | _KEYS.get(KINDS[rows_table.column(name).type][0], {})
     for name, title in numbers:
-        kind = {"dataType": "date"} if is_moment(panel, name) else {}
-        named[name] = _measure(title, "max", name, **kind)  # written as the data view says
+        kind: dict[str, Any] = {"dataType": "date"} if is_moment(panel, name) else {}
+        if panel.view.by:
+            kind["params"] = {"emptyAsNull": True}
+        # written as the data view says
+        named[name] = _measure(title, "sum" if panel.view.by else "max", name, **kind)
     hidden = ordering and wanted not in named
     if hidden:
         kind = {"dataType": "date"} if is_moment(panel, wanted) else {}
@@ -121,7 +146,7 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     texts = any(not KINDS[rows_table.column(name).type][2] for name in named)
     shown: dict[str, Any] = {
         "columns": [
-            _shown_column(name, hidden=hidden and name == wanted, is_name=name in NAMES) for name in named
+            _shown_column(name, hidden=hidden and name == wanted, is_name=name in clicks) for name in named
         ],
         "layerId": LAYER,
         "layerType": "data",
@@ -134,6 +159,17 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         shown["sorting"] = {"columnId": wanted, "direction": direction}
     return lens(panel, panel.title, "lnsDatatable", named, shown, method, prefix)
 
+
+def named(panel: Panel) -> set[str]:
+    """Columns of a panel whose names are clicked: that of bars, those of a table that are of names."""
+    if panel.kind == "bars":
+        return {panel.entry("label").column}
+    return (
+        {name for name, _ in columns_of_table(panel)[0] if name in NAMES} if panel.kind in _TABLES else set()
+    )
+
+
+_TABLES = ("rows", "table")
 
 # What a key of another type than text has in place of what a text has
 _KEYS: dict[str, dict[str, Any]] = {
@@ -190,26 +226,90 @@ INTEGER: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
 
 
 def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
-    """A bar per name, the largest sum first."""
+    """A bar per name, the largest sum first; of names with a colour of their own, in their order."""
     value, label = panel.entry("x"), panel.entry("label")
+    more = {"params": {"emptyAsNull": True, "format": INTEGER}}
+    if values := values_of(panel):
+        columns = {"name": _filters(label.title, values)} | _amounts(panel, "sum", value.column, **more)
+        return _chart(
+            panel, columns, value.title, fixed_values(panel), "bar_horizontal_stacked", method, prefix
+        )
     size = panel.most[0] if panel.most else 20
     columns = {
         "name": _terms(label.column, label.title, {"columnId": "amount", "type": "column"}, "desc", size),
-        "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True, "format": INTEGER}),
+        "amount": _measure(value.title, "sum", value.column, **more),
     }
+    return _chart(panel, columns, value.title, {"amount": NEUTRAL}, "bar_horizontal", method, prefix)
+
+
+def lines(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
+    """A line per value over days."""
+    value, values = panel.entry("y"), values_of(panel)
+    over = _terms(panel.view.over, panel.entry("x").title, {}, "asc", 0) | _KEYS["date"]
+    more = {"params": {"emptyAsNull": True, "format": INTEGER}}
+    columns = {"name": over} | _amounts(panel, summed(panel), value.column, **more)
+    return _chart(
+        panel, columns, value.title, fixed_values(panel), "line", method, prefix, legend=len(values) > 1
+    )
+
+
+def coverage(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> Attributes:
+    """A bar of all jobs, and one of those that record a field."""
+    columns = {"name": _filters("Field", filters_of_fields(panel, jobs)), "amount": _counted("Jobs")}
+    return _chart(panel, columns, "Jobs", {"amount": NEUTRAL}, "bar_horizontal", method, prefix)
+
+
+def _amounts(panel: Panel, operation: str, source: str, **more: Any) -> dict[str, Column]:
+    """A number for each value that has a colour of its own, under the name of the value."""
+    return {
+        value: _measure(value, operation, source, filter={"language": "kuery", "query": query}, **more)
+        for value, query in values_of(panel)
+    }
+
+
+def _filters(title: str, conditions: Sequence[tuple[str, str]]) -> Column:
+    return {
+        "customLabel": True,
+        "dataType": "string",
+        "isBucketed": True,
+        "label": title,
+        "operationType": "filters",
+        "params": {"filters": listed(conditions)},
+        "scale": "ordinal",
+    }
+
+
+def _chart(
+    panel: Panel,
+    columns: dict[str, Column],
+    title: str,
+    colours: dict[str, str],
+    form: str,
+    method: str,
+    prefix: str,
+    *,
+    legend: bool = False,
+) -> Attributes:
+    """Bars or lines over the column ``name``, a colour for each number; ``title``: of the numbers."""
     layer = {
-        "accessors": ["amount"],
+        "accessors": list(colours),
         "layerId": LAYER,
         "layerType": "data",
-        "seriesType": "bar_horizontal",
+        "seriesType": form,
         "xAccessor": "name",
-        "yConfig": [{"axisMode": "auto", "color": BAR, "forAccessor": "amount"}],
+        "yConfig": [
+            {"axisMode": "auto", "color": on_both(colour), "forAccessor": name}
+            for name, colour in colours.items()
+        ],
     }
     shown = {
         "fittingFunction": "None",
         "layers": [layer],
-        "legend": {"isVisible": False, "position": "right"},
-        "preferredSeriesType": "bar_horizontal",
+        # the title of the panel names what stands on the other axis
+        "axisTitlesVisibilitySettings": {"x": False, "yLeft": True, "yRight": False},
+        "legend": {"isVisible": legend, "position": "right"},
+        "preferredSeriesType": form,
         "valueLabels": "hide",
+        "yTitle": title,
     }
     return lens(panel, panel.title, "lnsXY", columns, shown, method, prefix)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, hinted
 from dashboards.targets.portable.visualizations import choices, visualization
-from dashboards.targets.saved_objects.boards import MONTH, Board, Opening
+from dashboards.targets.saved_objects.boards import MONTH, Board, Opening, click_config
 from dashboards.targets.saved_objects.charts import Clicks, drawn
 from dashboards.targets.saved_objects.data_views import data_view, linked
 from dashboards.targets.saved_objects.jobs_view import jobs_view
@@ -47,8 +47,8 @@ def _objects(
             if (chart := drawn_alike(panel, method, prefix, jobs, clicks)) is not None:
                 board.add(panel.id, "visualization", place, chart, shown_title(panel))
             else:
-                shown = visualization(panel, method, prefix)
-                board.add_object(panel.id, shown, place, title=panel.title)
+                shown = visualization(panel, method, prefix, jobs)
+                board.add_object(panel.id, shown, place, click_config(page, panel), title=panel.title)
                 yield shown
         chosen = [(choice, View(choice.table)) for choice in page.choices if choice.chosen]
         offered_of = {choice.table for choice in page.choices} - {JOBS.name}

@@ -3,13 +3,25 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import JOBS, Choice, IndexFields, JobsIndex, Page, Panel, View
-from dashboards.targets.saved_objects.conditions import all_of, kuery
+from dashboards.spec import (
+    FIXED_COLOURS,
+    JOBS,
+    NEUTRAL,
+    OWN,
+    Choice,
+    IndexFields,
+    JobsIndex,
+    Page,
+    Panel,
+    View,
+    Where,
+    table,
+)
+from dashboards.targets.saved_objects.conditions import all_of, condition, kuery
 from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_view_of, search_source, text_of
 from dashboards.targets.vegalite.index import index_of
-from dashboards.targets.vegalite.sums import BAR
-from esjobs.schema.catalogue import table
+from esjobs.core.query import Maximum
 
 MOST_NAMES, MOST_OF_ROWS = 500, 100
 """Rows of a table at most: of names, and of rows as they are."""
@@ -20,16 +32,18 @@ MOST_COLUMNS = 5
 Aggregation = dict[str, Any]
 
 
-def visualization(panel: Panel, method: str, prefix: str = PREFIX) -> SavedObject:
-    """The object of a panel of numbers, a table or bars."""
-    kind, aggregations, params = _KINDS[panel.kind](panel)
+def visualization(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> SavedObject:
+    """The object of a panel of numbers, a table, bars or lines."""
+    kind, aggregations, params = (
+        _coverage(panel, jobs) if panel.kind == "coverage" else _KINDS[panel.kind](panel)
+    )
     state = {"aggs": aggregations, "params": params, "title": panel.title, "type": kind}
     data_view = data_view_of(index_of(panel.view, prefix), prefix=prefix)
     attributes = {
         "description": panel.description,
         "kibanaSavedObjectMeta": search_source(kuery(panel.view, method), data_view),
         "title": panel.title,
-        "uiStateJSON": text_of(_as_opened(panel) if kind == "table" else {}),
+        "uiStateJSON": text_of(_as_opened(panel) if kind == "table" else _coloured(panel, aggregations)),
         "version": 1,
         "visState": text_of(state),
     }
@@ -50,6 +64,41 @@ def _as_opened(panel: Panel) -> dict[str, Any]:
         {"colIndex": 0, "direction": direction} if is_moment(panel, shown[0]) and wanted == shown[0] else {}
     )
     return {"vis": {"columnsWidth": widths, **({"sortColumn": sort} if sort else {})}}
+
+
+def _coloured(panel: Panel, aggregations: Sequence[Aggregation]) -> dict[str, Any]:
+    """Colours of bars and lines, by what a server calls them: a value with a colour, or the metric."""
+    if panel.kind == "tiles":
+        return {}
+    fixed = fixed_values(panel)
+    colours = fixed or {aggregations[0]["params"]["customLabel"]: NEUTRAL}
+    return {"vis": {"colors": colours}}
+
+
+def fixed_values(panel: Panel) -> dict[str, str]:
+    """The values of a panel's names that have a colour of their own, in their order; none: all have one."""
+    if panel.kind not in ("bars", "trend"):
+        return {}
+    column = panel.entry("label").column
+    kept = [each for each in panel.view.where if each.column == column and each.accepted and not each.negate]
+    return {
+        value: colour
+        for value, colour in FIXED_COLOURS.get(column, {}).items()
+        if all(value in each.accepted for each in kept)
+    }
+
+
+def filters_of_fields(panel: Panel, jobs: JobsIndex) -> list[tuple[str, str]]:
+    """All jobs, and those that record a field, as conditions with their labels; without fields of others."""
+    found = [("all jobs", "")]
+    for field in panel.fields:
+        mapped = jobs.columns.get(field.column, IndexFields(()))
+        recorded = " or ".join(condition(Where(name)) for name in mapped.names)
+        if recorded and mapped.unset is not None:
+            recorded = f"({recorded}) and not {mapped.names[0]}: {mapped.unset:g}"
+        if recorded:
+            found.append((field.title, recorded))
+    return found
 
 
 def offered(page: Page, jobs: JobsIndex) -> Iterator[tuple[Choice, str]]:
@@ -102,21 +151,11 @@ def _aggregation(number: int, kind: str, schema: str, **params: Any) -> Aggregat
 
 
 def _tiles(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
-    """Numbers side by side: rows counted by condition, or columns of one row."""
-    if any(tile.column for tile in panel.tiles):
-        found = [
-            _aggregation(number, "max", "metric", field=tile.column, customLabel=tile.label)
-            for number, tile in enumerate(panel.tiles, 1)
-        ]
-    else:
-        filters = [
-            {"input": {"language": "kuery", "query": all_of(tile.where)}, "label": tile.label}
-            for tile in panel.tiles
-        ]
-        found = [
-            _aggregation(1, "count", "metric", customLabel=panel.entry("label").title),
-            _aggregation(2, "filters", "group", filters=filters),
-        ]
+    """Numbers side by side: rows counted by condition."""
+    found = [
+        _aggregation(1, "count", "metric", customLabel=panel.entry("label").title),
+        _filters(2, "group", "", [(tile.label, all_of(tile.where)) for tile in panel.tiles]),
+    ]
     metric = {
         "colorSchema": "Green to Red",
         "colorsRange": [{"from": 0, "to": 10000}],
@@ -131,11 +170,12 @@ def _tiles(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
 
 
 def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
-    """A row per name, split further by its texts: a name has one of each, and one of each number."""
+    """A row per name, split further by its texts; a name has one of each, and a number or sum of each."""
     metrics: list[Aggregation] = []
     keys, numbers = columns_of_table(panel)
     for number, (column, title) in enumerate(numbers, 1):
-        metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
+        of_rows = "sum" if panel.view.by else "max"
+        metrics.append(_aggregation(number, of_rows, "metric", field=column, customLabel=title))
     order, direction = _order(panel, [column for column, _ in numbers])
     split = []
     for number, (column, title) in enumerate(keys):
@@ -235,31 +275,73 @@ def terms(column: str, order_by: str, direction: str, size: int) -> dict[str, An
     }
 
 
+def _filters(number: int, schema: str, title: str, conditions: Sequence[tuple[str, str]]) -> Aggregation:
+    return _aggregation(number, "filters", schema, filters=listed(conditions), customLabel=title)
+
+
+def listed(conditions: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Conditions with their labels, as an aggregation of filters has them."""
+    return [{"input": {"language": "kuery", "query": query}, "label": label} for label, query in conditions]
+
+
+def values_of(panel: Panel) -> list[tuple[str, str]]:
+    """The values of a panel's names that have a colour of their own, as conditions with their labels."""
+    column = panel.entry("label").column
+    return [(value, condition(Where(column, (value,)))) for value in fixed_values(panel)]
+
+
 def _bars(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
-    """A bar per name, the largest sum first."""
+    """A bar per name, the largest sum first; of names with a colour of their own, in their order."""
     value, label = panel.entry("x"), panel.entry("label")
     size = panel.most[0] if panel.most else 20
+    found = [_aggregation(1, "sum", "metric", field=value.column, customLabel=value.title)]
+    by_name = {**terms(label.column, "1", "desc", size), "customLabel": label.title}
+    if values := values_of(panel):
+        found += [_filters(2, "segment", label.title, values), _aggregation(3, "terms", "group", **by_name)]
+    else:
+        found.append(_aggregation(2, "terms", "segment", **by_name))
+    return "horizontal_bar", found, _axes(value.title, "histogram")
+
+
+def _coverage(panel: Panel, jobs: JobsIndex) -> tuple[str, list[Aggregation], dict[str, Any]]:
+    """A bar of all jobs, and one of those that record a field."""
+    count = _aggregation(1, "count", "metric", customLabel="Jobs")
+    found = [count, _filters(2, "segment", "Field", filters_of_fields(panel, jobs))]
+    return "horizontal_bar", found, _axes("Jobs", "histogram")
+
+
+def _lines(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
+    """A line per value over days."""
+    value = panel.entry("y")
+    days = {"field": panel.view.over, "interval": "d", "min_doc_count": 1, "drop_partials": False}
     found = [
-        _aggregation(1, "sum", "metric", field=value.column, customLabel=value.title),
-        _aggregation(
-            2, "terms", "segment", **terms(label.column, "1", "desc", size), customLabel=label.title
-        ),
+        _aggregation(1, summed(panel), "metric", field=value.column, customLabel=value.title),
+        _aggregation(2, "date_histogram", "segment", **days, customLabel=panel.entry("x").title),
+        _filters(3, "group", panel.entry("label").title, values_of(panel)),
     ]
-    return "horizontal_bar", found, _axes(value.title)
+    return "line", found, _axes(value.title, "line")
 
 
-def _axes(title: str) -> dict[str, Any]:
+def summed(panel: Panel) -> str:
+    """The aggregation of the only number of a panel over time."""
+    (metric,) = panel.view.metrics
+    return "max" if isinstance(metric, Maximum) else "sum"
+
+
+def _axes(title: str, form: str) -> dict[str, Any]:
+    """Names on the left and numbers below for bars (``histogram``), days below for a ``line``."""
+    of_names, of_numbers = ("left", "bottom") if form == "histogram" else ("bottom", "left")
     shown = {"filter": True, "rotate": 0, "show": True, "truncate": 100}
     scale = {"mode": "normal", "setYExtents": False, "type": "linear"}
     return {
-        "addLegend": False,
+        "addLegend": form == "line",
         "addTimeMarker": False,
         "addTooltip": True,
         "categoryAxes": [
             {
                 "id": "CategoryAxis-1",
                 "labels": shown,
-                "position": "left",
+                "position": of_names,
                 "scale": {"type": "linear"},
                 "show": True,
                 "style": {},
@@ -275,22 +357,22 @@ def _axes(title: str) -> dict[str, Any]:
                 "data": {"id": "1", "label": title},
                 "drawLinesBetweenPoints": True,
                 "lineWidth": 2,
-                "mode": "normal",
+                "mode": "stacked" if form == "histogram" else "normal",
                 "show": True,
                 "showCircles": True,
-                "type": "histogram",
+                "type": form,
                 "valueAxis": "ValueAxis-1",
             }
         ],
-        "thresholdLine": {"color": BAR, "show": False, "style": "full", "value": 10, "width": 1},
+        "thresholdLine": {"color": NEUTRAL, "show": False, "style": "full", "value": 10, "width": 1},
         "times": [],
-        "type": "histogram",
+        "type": form,
         "valueAxes": [
             {
                 "id": "ValueAxis-1",
                 "labels": {**shown, "filter": False},
                 "name": "LeftAxis-1",
-                "position": "bottom",
+                "position": of_numbers,
                 "scale": scale,
                 "show": True,
                 "style": {},
@@ -302,4 +384,4 @@ def _axes(title: str) -> dict[str, Any]:
 
 
 # Kinds of panel that are visualizations of aggregations
-_KINDS = {"tiles": _tiles, "table": _table, "rows": _table, "bars": _bars}
+_KINDS = {"tiles": _tiles, "table": _table, "rows": _table, "bars": _bars, "trend": _lines}

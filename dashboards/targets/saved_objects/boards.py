@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboards.spec import Page, View, Where
+from dashboards.spec import Page, Panel, View, Where
 from dashboards.targets.saved_objects.objects import PREFIX, Reference, SavedObject, data_view_of, text_of
 from dashboards.targets.vegalite.index import index_of
 
@@ -33,6 +33,17 @@ OPTIONS = {
 """Of every dashboard; keys that the oldest server knows."""
 
 
+NO_CLICKS: dict[str, Any] = {"disableTriggers": True}
+"""Of a panel that must not filter its page: other panels know nothing of what a click on it would choose."""
+
+
+def click_config(page: Page, panel: Panel) -> dict[str, Any]:
+    """Return ``NO_CLICKS`` for tiles, and for bars and lines of names by which a page cannot be filtered."""
+    names = panel.entry("label").column if panel.kind in ("bars", "trend") else ""
+    silent = panel.kind in ("tiles", "coverage") or (names and not page.narrows(names))
+    return NO_CLICKS if silent else {}
+
+
 @dataclass
 class Board:
     """A dashboard that is being put together: panels from the top, and what they refer to."""
@@ -46,7 +57,10 @@ class Board:
     def add(
         self, name: str, kind: str, place: tuple[int, int, int, int], config: dict[str, Any], title: str = ""
     ) -> dict[str, Any]:
-        """A panel with its content in it; ``place``: x, y, width, height."""
+        """A panel with its content in it; ``place``: x, y, width, height.
+
+        ``config``: with ``NO_CLICKS``, a click on the panel chooses nothing.
+        """
         x, y, w, h = place
         panel: dict[str, Any] = {
             "embeddableConfig": config,
@@ -62,14 +76,20 @@ class Board:
         return panel
 
     def add_object(
-        self, name: str, shown: SavedObject, place: tuple[int, int, int, int], *, title: str = ""
+        self,
+        name: str,
+        shown: SavedObject,
+        place: tuple[int, int, int, int],
+        config: dict[str, Any] | None = None,
+        *,
+        title: str = "",
     ) -> None:
         """A panel that shows an object of its own.
 
         The reference stands under two names: OpenSearch Dashboards looks for the bare one alone, Kibana for
         that which begins with the panel.
         """
-        panel = self.add(name, shown.type, place, {}, title)
+        panel = self.add(name, shown.type, place, config or {}, title)
         panel["panelRefName"] = f"panel_{name}"
         for reference in (f"panel_{name}", f"{name}:panel_{name}"):
             self.references.append(Reference(reference, shown.type, shown.id))

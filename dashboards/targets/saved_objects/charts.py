@@ -11,11 +11,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Panel
+from dashboards.spec import GROUPS, JOBS, LOOKS, OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.index import hits, index_of
-from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
+from dashboards.targets.vegalite.marks import (
+    BAND,
+    GRID,
+    INK,
+    LINE,
+    MUTED,
+    PAPER,
+    Paint,
+    Spec,
+    category_of,
+)
 from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
 
 # Colours of the page by those that are seen on light and dark ground alike. Of text: 4.5 to 1 against
@@ -29,16 +39,12 @@ _ON_BOTH = {
     GRID: "rgba(105,125,150,0.22)",
     # of marks: 3 to 1 against both
     "#1f6699": "#3a86bd",
-    "#2a6f97": "#3a86bc",
-    "#33556f": "#5583a6",
-    "#33556e": "#5583a5",
     "#4d545d": "#7b838e",
     "#4d545e": "#7b838f",
     "#77579a": "#9573b8",
     "#77579b": "#9573b9",
     "#77579c": "#9573ba",
     "#5b4b8a": "#7f6cb8",
-    "#56b4e9": "#3d9bd0",
     "#d9c583": "#a38f45",
 }
 
@@ -48,10 +54,6 @@ _NAMED = re.compile(r"#[0-9a-f]{6}\b")
 _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "tickColor"})
 
 _SIZED = ("width", "height", "autosize")
-
-
-# Of a legend: a panel may be half as wide as a page of 900 pixels, and a word has some 170
-_COLUMNS = "width < 330 ? 1 : width < 560 ? 2 : 3"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def chart(
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
     config["legend"] = {
         **config["legend"],
-        "columns": {"expr": _COLUMNS},
+        # a number that follows the width cuts rows off: the height is taken before it is known
+        "columns": 2,
         "columnPadding": 14,
         "labelFontSize": 11,
     }
@@ -81,8 +84,51 @@ def chart(
     if panel.kind == "weighted":
         weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
     layers = [*kept["layer"], nothing(panel.empty, grouped=grouped, weight=weight)]
+    if looks := _looks_in_rows(panel):
+        layers = [_legend_of(looks, layer) for layer in layers]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
     return coloured if clicks is None else clicked(coloured, panel, clicks, prefix, jobs)
+
+
+def _looks_in_rows(panel: Panel) -> str:
+    """An expression: labels of the looks of the rows of a chart; empty where it tells none apart."""
+    column = category_of(panel)
+    rows = f"data('{ROWS}')"
+    if panel.most and panel.kind == "dots-with-errors":
+        rows = f"slice({rows}, 0, {panel.most[0]})"
+    values = f"pluck({rows}, '_source.{_STATUS if column == 'verdict' else column}')"
+    if column == "component":
+        cases = [(f"indexof({values}, 0) >= 0", "largest"), (f"extent({values})[1] > 0", "other")]
+        looks = GROUPS
+    elif column == "verdict":
+        words = sorted((word for word in LOOKS if word not in ("default", "other")), key=len, reverse=True)
+        listed_words = "^(" + "|".join([*words, ""]) + "[|])*$"
+        by_default = f"indexof(pluck({rows}, '_source.origin'), 'default') >= 0"
+        special = {
+            "default": f"indexof({values}, 'undeclared') >= 0 && {by_default}",
+            "other": f"!test(regexp({text_of(listed_words)}), join({values}, '|') + '|')",
+        }
+        cases = [(special.get(word, f"indexof({values}, '{word}') >= 0"), word) for word in LOOKS]
+        looks = LOOKS
+    else:
+        return ""
+    listed = " + ".join(f"({test} ? {text_of(looks[word].label + '|')} : '')" for test, word in cases)
+    return f"length(data('{ROWS}')) ? split(replace({listed}, regexp('[|]$'), ''), '|') : []"
+
+
+_STATUS = "status_shown"
+
+
+def _legend_of(labels: str, layer: Spec) -> Spec:
+    """A layer whose legend lists no look that no row has."""
+    encoding = layer.get("encoding", {})
+    if layer.get("name") != "marks" or not encoding.get("stroke", {}).get("legend"):
+        return layer
+    changed = {
+        channel: {**encoding[channel], "legend": {**encoding[channel]["legend"], "values": {"expr": labels}}}
+        for channel in ("stroke", "fill", "shape")
+    }
+    return {**layer, "encoding": {**encoding, **changed}}
 
 
 NAMES = ("name", "site", "queue", "user", "project", "application")
@@ -165,10 +211,14 @@ def wrapped_expression(text: str) -> str:
     return f"replace({text}, regexp('(.{{1,' + {letters} + '}})( +|$)', 'g'), '$1\\n')"
 
 
+def on_both(text: str) -> str:
+    """A colour, or an expression that names colours, as it is seen on light and dark ground alike."""
+    return _ON_BOTH.get(text) or _NAMED.sub(lambda match: _ON_BOTH.get(match[0], match[0]), text)
+
+
 def _coloured(found: Any) -> Any:
     if isinstance(found, str):
-        # expressions name colours, too
-        return _ON_BOTH.get(found) or _NAMED.sub(lambda match: _ON_BOTH.get(match[0], match[0]), found)
+        return on_both(found)
     if isinstance(found, Mapping):
         return {name: _coloured(value) for name, value in found.items() if name not in _GUIDES}
     if isinstance(found, list | tuple):

@@ -5,9 +5,8 @@ The same text is understood by Kibana (KQL) and by OpenSearch Dashboards (DQL).
 
 from collections.abc import Sequence
 
-from dashboards.spec import View, Where
+from dashboards.spec import JOBS, View, Where, table
 from esjobs.core.words import ALL_TYPES
-from esjobs.schema.catalogue import table
 
 
 def kuery(view: View, method: str | None = None, processing_type: str = ALL_TYPES) -> str:
@@ -18,7 +17,7 @@ def kuery(view: View, method: str | None = None, processing_type: str = ALL_TYPE
     """
     columns = set(table(view.table).column_names)
     fixed = {"level": view.level, "method": method}
-    if view.types == "main":
+    if view.types == "main" and view.table != JOBS.name:
         fixed["processing_type"] = processing_type
     said = [
         f"{name}: {_value(value)}" for name, value in fixed.items() if value is not None and name in columns

@@ -94,7 +94,8 @@ def _lens(attributes: Object) -> Iterator[str]:
                 key: params[key] for key in ("size", "orderBy", "orderDirection", "format") if key in params
             }
             more |= {"filter": column["filter"]["query"]} if "filter" in column else {}
-            made = f"{column['operationType']}({column['sourceField']})"
+            more |= {"filters": [each["label"] for each in params["filters"]]} if "filters" in params else {}
+            made = f"{column['operationType']}({column.get('sourceField', '')})"
             yield f"- {column['label']}: {made}{' ' + _code(more) if more else ''}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dashboards.spec import JOBS, JobsIndex, Page, Panel, lacking
+from dashboards.spec import FIXED_COLOURS, JOBS, JobsIndex, Page, Panel, lacking
 from dashboards.targets.saved_objects.charts import Clicks, by_value, drawn
 from dashboards.targets.saved_objects.objects import PREFIX, identity
 from dashboards.targets.vegalite.charts import CHARTS
@@ -49,12 +49,19 @@ def left_out(panel: Panel, fields: list[str]) -> dict[str, Any]:
     return by_value("markdown", panel.title, _params(words))
 
 
+def is_plain(panel: Panel) -> bool:
+    """True if servers draw a chart themselves: it has no errors, and needs sums alone."""
+    return panel.kind == "coverage" or (
+        panel.kind == "trend" and not panel.band and panel.entry("label").column in FIXED_COLOURS
+    )
+
+
 def drawn_alike(
     panel: Panel, method: str, prefix: str, jobs: JobsIndex, clicks: Clicks
 ) -> dict[str, Any] | None:
     """A panel that all products draw alike, a chart or a text, by value; None for the others."""
     if panel.view.table == JOBS.name and (fields := lacking(panel, jobs)):
         return left_out(panel, fields)
-    if panel.kind in CHARTS:
+    if panel.kind in CHARTS and not is_plain(panel):
         return drawn(panel, method, prefix, jobs, clicks)
     return markdown(panel) if panel.kind == "markdown" else None

@@ -2,7 +2,7 @@
 
 import json
 
-from dashboards.spec import LOOKS, Panel
+from dashboards.spec import LOOKS, NEUTRAL, Panel
 from dashboards.targets.vegalite.forms import NUMBER, PERCENT, SIGNED
 from dashboards.targets.vegalite.marks import (
     BAND,
@@ -18,7 +18,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source
-from dashboards.targets.vegalite.sums import BAR, names_axis
+from dashboards.targets.vegalite.sums import names_axis
 
 DAYS = 60  # Last days that are drawn
 DAY_MS = 86_400_000
@@ -43,7 +43,7 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         *({"field": e.column, "type": "quantitative", "title": e.title, "format": form} for e in shown),
     ]
     dashes = {"type": "line", "color": MUTED, "strokeWidth": 1, "strokeDash": [4, 3]}
-    fill = {"condition": {"test": "datum.partial", "value": PAPER}, "value": BAR}
+    fill = {"condition": {"test": "datum.partial", "value": PAPER}, "value": NEUTRAL}
     begin, end = ({"calculate": f"datum.at {sign} {DAY_MS // 2}", "as": sign} for sign in "-+")
     shaded = {"condition": {"test": "datum.in_incident", "value": 0.16}, "value": 0}
     marked = {"condition": {"test": "isValid(datum.mark)", "value": 1}, "value": 0}
@@ -63,13 +63,25 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         },
         {"name": "band", "mark": {"type": "area", "color": BAND}, "encoding": {"x": x, **band}},
         {"name": "expected", "mark": dashes, "encoding": {"x": x, "y": expected}},
-        {"name": "line", "mark": {"type": "line", "color": BAR}, "encoding": {"x": x, "y": y}},
+        {"name": "line", "mark": {"type": "line", "color": NEUTRAL}, "encoding": {"x": x, "y": y}},
         {
             "name": "marks",
-            "mark": {"type": "point", "stroke": BAR, "size": 34, "opacity": 1},
+            "mark": {"type": "point", "stroke": NEUTRAL, "size": 34, "opacity": 1},
             "encoding": {"x": x, "y": y, "fill": fill, "tooltip": tooltips},
         },
     ]
+    layers.append(
+        {
+            "name": "site",
+            "transform": [{"aggregate": [], "groupby": ["drawn"]}],
+            "mark": {"type": "text", "align": "right", "baseline": "bottom", "color": MUTED, "fontSize": 11},
+            "encoding": {
+                "x": {"value": {"expr": "width"}},
+                "y": {"value": -4},
+                "text": {"field": "drawn", "type": "nominal"},
+            },
+        }
+    )
     first = {"op": "first_value", "field": name.column, "as": "drawn"}
     steps = [
         *source.lifted(columns_of(panel)),

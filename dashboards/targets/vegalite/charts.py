@@ -8,7 +8,7 @@ from dashboards.targets.vegalite.bands import days, nights
 from dashboards.targets.vegalite.ends import ends
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
 from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, of_jobs, worst
-from dashboards.targets.vegalite.jobs import coverage_of, job_groups
+from dashboards.targets.vegalite.jobs import job_groups
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, siblings
 from dashboards.targets.vegalite.rates import rates, shares, weighted
@@ -108,14 +108,15 @@ def from_index(
             context=context,
         )
 
-    filtered = panel.kind != "as-of"
+    # what is said of a whole run, no choice of names may hide
+    of_run = panel.kind in ("as-of", "light") or (panel.kind == "statement" and view.types == "main")
     joins = {
         join.name: lines_of_types(join.view, join.columns, method, prefix)
         if join.name == "line" and view.types == "every"
-        else source(join.view, (join.on, *join.columns), context=filtered and join.name != UNFILTERED)
+        else source(join.view, (join.on, *join.columns), context=not of_run and join.name != UNFILTERED)
         for join in panel.joins
     }
-    rows = source(view, columns_of(panel), few, ROWS, context=filtered)
+    rows = source(view, columns_of(panel), few, ROWS, context=not of_run)
     made = CHARTS[panel.kind](panel, rows, joins, paint)
     if panel.kind == "dots-with-errors" and panel.most:
         made["transform"] += first_rows(panel.most[0])
@@ -126,10 +127,7 @@ def from_index(
 
 def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
     """A chart of jobs; what it joins is the same without the filters of the dashboard."""
-    if panel.kind == "coverage":
-        source = coverage_of([field.column for field in panel.fields], jobs, prefix, ROWS)
-    else:
-        source = job_groups(panel.view, jobs, prefix, name=ROWS)
+    source = job_groups(panel.view, jobs, prefix, name=ROWS)
     joins = {join.name: job_groups(join.view, jobs, prefix, context=False) for join in panel.joins}
     return CHARTS[panel.kind](panel, source, joins, paint)
 

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-from dashboards.spec import Entry, Panel
+from dashboards.spec import NEUTRAL, Entry, Panel
 from dashboards.targets.vegalite.forms import AMOUNT, COUNT, NUMBER, PERCENT, SCORE
 from dashboards.targets.vegalite.marks import (
     INK,
     LINE,
-    MUTED,
     Paint,
     Spec,
     across,
@@ -18,7 +17,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
-from dashboards.targets.vegalite.sums import BAR, HOUR_S, SERIES, cut, largest, named_bars
+from dashboards.targets.vegalite.sums import HOUR_S, SERIES, cut, largest, named_bars
 from esjobs.core.states import FAILED
 
 
@@ -71,7 +70,7 @@ def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         },
         {
             "name": "marks",
-            "mark": {"type": "point", "filled": True, "opacity": 0.75, "color": BAR},
+            "mark": {"type": "point", "filled": True, "opacity": 0.75, "color": NEUTRAL},
             "encoding": {"x": x, "y": y, "size": size, "tooltip": tooltips},
         },
         {
@@ -126,7 +125,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
     form = PERCENT if is_share else NUMBER
     x = over_time("at")
     y = across("value", up.title, {"zero": True}, format=form, tickCount=6)
-    scale = {"domain": ["chosen here", "all jobs"], "range": [BAR, MUTED]}
+    scale = {"domain": ["selected jobs", "all jobs"], "range": [SERIES[0], NEUTRAL]}
     colour = {"field": "whose", "type": "nominal", "scale": scale, "title": None}
     tooltips = [
         {"field": "day", "type": "nominal", "title": "Day"},
@@ -159,7 +158,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
             "encoding": {**encoding, "tooltip": tooltips},
         },
     ]
-    steps = [*source.lifted(columns_of(panel)), *_daily(panel, "chosen here")]
+    steps = [*source.lifted(columns_of(panel)), *_daily(panel, "selected jobs")]
     return assembled(source, steps, layers, paint)
 
 
@@ -273,7 +272,7 @@ def of_jobs(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     ]
     marks: Spec = {
         "name": "marks",
-        "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.45, "color": BAR},
+        "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.45, "color": NEUTRAL},
         "encoding": {"x": x, "y": y, "tooltip": tooltips},
     }
     return assembled(source, steps, [marks], paint)

@@ -196,24 +196,3 @@ def _value(metric: Metric | Mean, group: str, view: View, index: JobsIndex) -> s
 
 def _mapped(index: JobsIndex, column: str) -> IndexFields:
     return index.columns[column]
-
-
-def coverage_of(columns: Sequence[str], index: JobsIndex, prefix: str, name: str = "") -> Source:
-    """Return the number of jobs, and of those with each field: one row each, in their order."""
-    view = View("jobs")
-    filters: list[dict[str, Any]] = [{"match_all": {}}]
-    for column in columns:
-        mapped = index.columns.get(column, IndexFields(()))
-        present = [{"exists": {"field": place}} for place in mapped.names]
-        bool_: dict[str, Any] = {"should": present, "minimum_should_match": 1}
-        if mapped.unset is not None:
-            bool_["must_not"] = [{"term": {place: mapped.unset}} for place in mapped.names]
-        filters.append({"bool": bool_} if present else {"match_none": {}})
-    body = {
-        "size": 0,
-        "query": {"bool": _query(view, index, context=True)},
-        "aggs": {GROUPS: {"filters": {"filters": filters}}},
-    }
-    called = {"name": name} if name else {}
-    url = {"index": index.name(prefix), "body": body}
-    return Source({**called, "url": url, "format": ANSWER}, grouped=("doc_count",))

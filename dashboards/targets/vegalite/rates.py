@@ -3,13 +3,12 @@
 import json
 from dataclasses import dataclass
 
-from dashboards.spec import Panel
+from dashboards.spec import NEUTRAL, STOP, Panel
 from dashboards.targets.vegalite.against_rest import DIFFERS, LIKE_REST, SENTENCE, Rate, against_rest
 from dashboards.targets.vegalite.forms import COUNT, NUMBER, PERCENT, SCORE, text_of
 from dashboards.targets.vegalite.marks import INK, LINE, MUTED, Paint, Spec, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
 from dashboards.targets.vegalite.sums import (
-    BAR,
     HOUR_S,
     amount,
     cut,
@@ -146,7 +145,7 @@ def _drawn(panel: Panel, source: Source, rate: Rate, manner: _Manner, paint: Pai
         "condition": {"test": "datum.names < 2", "value": LINE},
         "field": "status_shown",
         "type": "nominal",
-        "scale": {"domain": [DIFFERS, LIKE_REST], "range": ["#bf3c06", BAR]},
+        "scale": {"domain": [DIFFERS, LIKE_REST], "range": [STOP, NEUTRAL]},
         "legend": {
             "title": None,
             "orient": "bottom",

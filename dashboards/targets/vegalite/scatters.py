@@ -2,7 +2,7 @@
 
 import json
 
-from dashboards.spec import STATES, Entry, Panel
+from dashboards.spec import NEUTRAL, Entry, Panel
 from dashboards.targets.vegalite.forms import NUMBER, PERCENT, SHIFT
 from dashboards.targets.vegalite.marks import (
     BAND,
@@ -23,8 +23,6 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
-
-_DOT = STATES["used"].light
 
 
 def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -110,7 +108,7 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
                 "filled": True,
                 "size": 46,
                 "opacity": 1,
-                "color": _DOT,
+                "color": NEUTRAL,
             },
             "encoding": {"x": x, "y": y, "tooltip": tooltips},
         },

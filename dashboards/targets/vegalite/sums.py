@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dashboards.spec import JOBS, STATES, Entry, Panel
+from dashboards.spec import JOBS, NEUTRAL, Entry, Panel
 from dashboards.targets.vegalite.forms import AMOUNT, COUNT, NUMBER, PERCENT, SIGNED
 from dashboards.targets.vegalite.index import MOST_ROWS
 from dashboards.targets.vegalite.jobs import MOST_GROUPS
@@ -25,11 +25,11 @@ from dashboards.targets.vegalite.marks import (
 from dashboards.targets.vegalite.sources import Source, Step
 from esjobs.core.words import FAIR, GOOD
 
-BAR = STATES["used"].light
 HOUR_S = 3600
 
-SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#5b4b8a", "#777d86")
-"""Colours of names over time; they stay apart for every common kind of colour blindness."""
+SERIES = ("#6e64c8", "#78961e", "#be4696", "#3c7864", "#aa82d2", "#6e6e32", "#c87896", "#32a064")
+"""Colours of names over time, none of them near that of a verdict; they stay apart for every common kind of
+colour blindness."""
 
 
 def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -141,7 +141,7 @@ def named_bars(panel: Panel, title: str, form: str, *, by: str = "", most: float
     return [
         {
             "name": "marks",
-            "mark": {"type": "bar", "color": BAR, "height": {"band": 0.7}},
+            "mark": {"type": "bar", "color": NEUTRAL, "height": {"band": 0.7}},
             "encoding": {"x": x, "y": y, "tooltip": tooltips},
         },
         {
@@ -174,7 +174,7 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         at = across("low", up.title, {"zero": False}, format=form)
         shade = {"mark": {"type": "rect", "color": BAND}, "encoding": {"y": at, "y2": {"field": "high"}}}
         ground = [{"data": {"values": [ends]}, **shade}]
-    colour: Spec = {"value": BAR}
+    colour: Spec = {"value": NEUTRAL}
     if names:
         scale = {"range": list(SERIES)}
         colour = {"field": names[0].column, "type": "nominal", "scale": scale, "title": None}

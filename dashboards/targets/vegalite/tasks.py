@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dashboards.spec import STATES, Entry, Panel
+from dashboards.spec import NEUTRAL, Entry, Panel
 from dashboards.targets.vegalite.forms import COUNT, NUMBER, PERCENT, ticks_of
 from dashboards.targets.vegalite.marks import (
     GRID,
@@ -219,7 +219,7 @@ def pulls(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     layers: list[Spec] = [
         {
             "name": "marks",
-            "mark": {"type": "rect", "color": STATES["used"].light, "opacity": 0.55},
+            "mark": {"type": "rect", "color": NEUTRAL, "opacity": 0.55},
             "encoding": {
                 "x": x,
                 "x2": {"field": "right"},

@@ -2,11 +2,10 @@
 
 import json
 
-from dashboards.spec import Panel
+from dashboards.spec import NEUTRAL, Panel
 from dashboards.targets.vegalite.forms import AMOUNT, COUNT, PERCENT
 from dashboards.targets.vegalite.marks import INK, Paint, Spec, across, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
-from dashboards.targets.vegalite.sums import BAR
 
 # Per cent of a bar of a distribution
 _WIDTH = 10
@@ -36,7 +35,7 @@ def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint:
     layers: list[Spec] = [
         {
             "name": "marks",
-            "mark": {"type": "bar", "color": BAR, "binSpacing": 1},
+            "mark": {"type": "bar", "color": NEUTRAL, "binSpacing": 1},
             "encoding": {"x": {**x, "bin": "binned"}, "x2": {"field": "high"}, "y": y, "tooltip": tooltips},
         },
         {
@@ -79,7 +78,7 @@ def tenths(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
     area = {"field": "value", "type": "quantitative", "scale": {"range": [12, 900], "zero": True}}
     marks: Spec = {
         "name": "marks",
-        "mark": {"type": "point", "filled": True, "opacity": 0.8, "color": BAR},
+        "mark": {"type": "point", "filled": True, "opacity": 0.8, "color": NEUTRAL},
         "encoding": {"x": x, "y": y, "size": {**area, "legend": None}, "tooltip": tooltips},
     }
     return assembled(source, steps, [marks], paint)

@@ -2,7 +2,7 @@
 
 import json
 
-from dashboards.spec import Panel
+from dashboards.spec import CARE, GO, STOP, Panel
 from dashboards.targets.vegalite.forms import COUNT, PERCENT, text_of
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
@@ -10,9 +10,6 @@ from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
 
 WIDTHS = {16: 9.6, 13: 7.4}
 """Pixels that a letter of a size takes on average, rather too many than too few."""
-
-GREEN, YELLOW, RED = "#2a7f62", "#b8860b", "#bf3c06"
-"""Of the light; each comes with a word and a shape of its own."""
 
 
 def wrapped(text: str, size: int) -> str:
@@ -94,7 +91,7 @@ def _judged(panel: Panel, source: Source, joins: dict[str, Source]) -> list[Step
             "calculate": f"{red} ? 'No' : {yellow} ? 'With care' : 'Yes'",
             "as": "word",
         },
-        {"calculate": f"{red} ? '{RED}' : {yellow} ? '{YELLOW}' : '{GREEN}'", "as": "colour"},
+        {"calculate": f"{red} ? '{STOP}' : {yellow} ? '{CARE}' : '{GO}'", "as": "colour"},
     ]
 
 
