@@ -1,12 +1,19 @@
 """Commands about the rules that judge jobs, and the page of one job."""
 
+import getpass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from esjobs.cli.help import example
 from esjobs.cli.options import Context, emit, emit_answer, rows_options, source_option, window_option
+from esjobs.core.errors import NoResultError
 from esjobs.core.text import visible
+
+if TYPE_CHECKING:
+    from esjobs.issues.one_job import JobStory
 
 
 @click.group()
@@ -88,13 +95,14 @@ def replay_rules(
     emit_answer(obj, answer, form, out, prose=["missed", "false", "examples"])
 
 
-@example("esjobs job JOBID --out job.html", "esjobs job JOBID JOBID2")
+@example("esjobs job JOBID --out job.html", "esjobs job JOBID JOBID2", "esjobs job JOBID --mine")
 @click.command()
 @click.argument("job_ids", metavar="JOBID...", nargs=-1, required=True)
 @source_option
+@click.option("--mine", is_flag=True, help="Only jobs of the user who asks, by login name.")
 @click.option("--out", "-o", metavar="FILE", help="Output: HTML file (default: text on the terminal).")
 @click.pass_obj
-def job(obj: Context, job_ids: tuple[str, ...], source: str | None, out: str | None) -> None:
+def job(obj: Context, job_ids: tuple[str, ...], source: str | None, mine: bool, out: str | None) -> None:
     """Report on one job: record, scores, tags, issues with evidence, time series.
 
     Several jobs stand side by side: records, scores, means of metrics, issues.
@@ -112,10 +120,14 @@ def job(obj: Context, job_ids: tuple[str, ...], source: str | None, out: str | N
             raise click.UsageError("--out takes one job")
         with obj.session() as session:
             stories = [session.job(each, source=source).content for each in dict.fromkeys(job_ids)]
+        if mine:
+            _require_own(stories)
         emit(beside(stories), "table", "-")
         return
     with obj.session() as session:
         story = session.job(job_ids[0], source=source)
+    if mine:
+        _require_own([story.content])
     if out is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         for line in page_lines(story.content, shutil.get_terminal_size().columns, colour=colour):
@@ -124,3 +136,12 @@ def job(obj: Context, job_ids: tuple[str, ...], source: str | None, out: str | N
     story.save(out)
     if out != "-" and not obj.quiet:
         click.echo(f"page written to {visible(out)}", err=True)
+
+
+def _require_own(stories: Sequence["JobStory"]) -> None:
+    user = getpass.getuser()
+    for story in stories:
+        if story.record.get("user") != user:
+            raise NoResultError(
+                f"job {story.record['job_id']} is not a job of user {user}; without --mine it is shown"
+            )

@@ -117,3 +117,13 @@ def test_one_job(judged: Path, tmp_path: Path) -> None:
     assert "<svg" in run("job", "leak", "--out", "-", store=judged).stdout
     assert run("job", "none", store=judged).exit_code == 1
     assert run("job", "leak", "--source", "other", store=judged).exit_code == 1
+
+
+def test_a_user_on_a_login_node_sees_own_jobs_alone(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "bob")
+    assert "lazy" in run("job", "lazy", "--mine", store=judged).stdout
+    for others in (["leak"], ["lazy", "leak"]):
+        refused = run("job", *others, "--mine", store=judged)
+        assert refused.exit_code == 1
+        assert not refused.stdout
+        assert "leak" in refused.stderr
