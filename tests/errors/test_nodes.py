@@ -32,7 +32,7 @@ def test_the_interval_holds_the_truth() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 4))
 def test_the_order_of_cells_does_not_matter_and_expectations_are_those_of_a_loop(
     seed: int, nodes: int, tasks: int
 ) -> None:
@@ -48,7 +48,8 @@ def test_the_order_of_cells_does_not_matter_and_expectations_are_those_of_a_loop
     assert (again.found == judged.found).all()
     assert (judged.low <= judged.high).all()
     z = (judged.observed - judged.expected) / np.sqrt(judged.scale)
-    if (z < 4).all() and judged.scale < 1.0001:
+    # few cells: a node may leave the expectation of the others
+    if nodes >= 4 and tasks >= 2 and (z < 4).all() and judged.scale < 1.0001:
         rate = failed.sum() / jobs.sum()
         for at in range(nodes):
             expected = 0.0
