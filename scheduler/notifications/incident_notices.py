@@ -48,7 +48,7 @@ def _notice_so_far(one: Incident) -> Notice | None:
     if _KINDS.get(one.change) != "incident_opened":
         return None
     identity = content_id({"so far": one.night.isoformat(), "place": [*one.key]}, 20)
-    text = "The day is not over: the mail of its night confirms this, or it was none. Details: esjobs today"
+    text = "The day is not over: its night repeats what the whole day confirms. Details: esjobs today"
     return Notice(
         *(identity, "incident_opened", "warning", f"So far today: {one.sentence}", text, one.night),
         level="site",
