@@ -96,11 +96,11 @@ def delivered(
         say_notes(obj, notes)
         return
     with obj.session() as session:
-        if origin == "accounting":
+        if against is not None:
+            answer = session.delivered.against_accounting(**of)
+        elif origin == "accounting":
             of.pop("where")
             answer = session.delivered.accounted(names, one_scale=one_scale, **of)
-        elif against is not None:
-            answer = session.delivered.against_accounting(**of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
     hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)

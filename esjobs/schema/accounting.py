@@ -8,7 +8,7 @@ from esjobs.core.tables import Table, column, columns
 UNDECLARED = 12.0
 """The HS06 per core by which a site that never declared one is accounted."""
 
-EFFICIENT, NO_WALL, ABOVE_WALL, NO_CORES = "", "no wall time", "CPU time above wall time x cores", "no cores"
+NO_WALL, ABOVE_WALL, NO_CORES = "no wall time", "CPU time above wall time x cores", "no cores"
 """Reasons for a row without efficiency; empty where it has one."""
 
 REMARKS: Mapping[str, str] = MappingProxyType(
