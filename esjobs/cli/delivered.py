@@ -30,11 +30,7 @@ from esjobs.store.files.destination import writing_text
 )
 @click.command()
 @click.option(
-    "--by",
-    default="site",
-    show_default=True,
-    metavar="FIELD[,FIELD]",
-    help=f"Group by: {', '.join(BY)}.",
+    "--by", default="site", show_default=True, metavar="FIELD[,FIELD]", help=f"Group by: {', '.join(BY)}."
 )
 @click.option("--vo", metavar="NAME", help="VO whose pledges or accounting to use.")
 @click.option(

@@ -35,16 +35,7 @@ from scheduler.notifications.settings import NotifySettings
 from scheduler.plan import sentences
 from scheduler.settings import NightsSettings
 
-_PACKAGES = (
-    "duckdb",
-    "pyarrow",
-    "pandas",
-    "numpy",
-    "scipy",
-    "numba",
-    "iminuit",
-    "altair",
-)
+_PACKAGES = ("duckdb", "pyarrow", "pandas", "numpy", "scipy", "numba", "iminuit", "altair")
 
 _AGAIN = "fix the reported problem, then run esjobs doctor again"
 

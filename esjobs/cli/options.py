@@ -290,10 +290,7 @@ def top_option(default: int) -> Callable[[_Function], _Function]:
 
 
 window_option = click.option(
-    "--window",
-    metavar="A/B|PERIOD",
-    callback=_parsed_window,
-    help="Time window in UTC.",
+    "--window", metavar="A/B|PERIOD", callback=_parsed_window, help="Time window in UTC."
 )
 
 

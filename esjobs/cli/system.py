@@ -30,13 +30,7 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 
     with progress_bar(quiet=obj.quiet) as progress:
         shown = demonstrate(
-            out,
-            jobs=jobs,
-            seed=seed,
-            store=obj.store,
-            config=obj.config,
-            progress=progress,
-            nights=NIGHTS,
+            out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress, nights=NIGHTS
         )
     emit_reports(list(shown.reports), "table", "-")
     verdicts, title, _ = for_people("flags", shown.verdicts)
@@ -113,9 +107,7 @@ def _import_dashboards(obj: Context, url: str, *, dry_run: bool) -> None:
     help="Replace names of users, by a random pseudonym that keeps their jobs together.",
 )
 @click.option(
-    "--keep-texts",
-    is_flag=True,
-    help="Change user names only, not texts that contain the name as a word.",
+    "--keep-texts", is_flag=True, help="Change user names only, not texts that contain the name as a word."
 )
 @dry_run_option
 @rows_options

@@ -101,11 +101,7 @@ def job_story(
 
 
 def job_stories(
-    store: JobStore,
-    jobs: Sequence[Identity],
-    *,
-    points: int = 240,
-    clusters: DescribedClusters | None = None,
+    store: JobStore, jobs: Sequence[Identity], *, points: int = 240, clusters: DescribedClusters | None = None
 ) -> Iterator[JobStory]:
     """Yield the reports on jobs, in order; jobs without stored data are skipped.
 

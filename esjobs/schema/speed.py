@@ -24,11 +24,7 @@ UNITS = "task units"
 N_TASKS = column("n_tasks", "integer", "distinct tasks behind it; a proposal requires two", "tasks")
 
 RANKED = (
-    column(
-        "grade",
-        "keyword",
-        "grade, A is the fastest; default method",
-    ),
+    column("grade", "keyword", "grade, A is the fastest; default method"),
     column("rank_low", "integer", "lower end of the 90 % interval of its rank by speed; 1 is the fastest"),
     column("rank_high", "integer", "upper end of the 90 % interval of its rank"),
     column("k_likely", "number", "speed factor shrunk to the other names according to its error"),
@@ -51,12 +47,7 @@ FACTORS = Table(
         column("k_err_stat", "number", "part of k_err from the scatter of jobs inside buckets"),
         column("k_err_sandwich", "number", "robust error clustered by task; null below 20 tasks"),
         column("k_raw", "number", "factor without correction for start-up time per job"),
-        column(
-            "rho",
-            "number",
-            "corrected start-up time, mean over its jobs",
-            "events",
-        ),
+        column("rho", "number", "corrected start-up time, mean over its jobs", "events"),
         column(
             "component",
             "integer",
@@ -73,21 +64,9 @@ FACTORS = Table(
         ),
         column("reason", "text", "reason for a missing factor"),
         column("k_err_int", "number", "part of k_err from the queue x task interaction"),
-        column(
-            "k_err_model",
-            "number",
-            "error from the Hessian, scaled by S; method paper: from HESSE",
-        ),
-        column(
-            "site",
-            "keyword",
-            "site of the queue, or the site itself; null for CPU models",
-        ),
-        column(
-            "site_guessed",
-            "boolean",
-            "true if the site is guessed from the queue's name",
-        ),
+        column("k_err_model", "number", "error from the Hessian, scaled by S; method paper: from HESSE"),
+        column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
+        column("site_guessed", "boolean", "true if the site is guessed from the queue's name"),
         column(
             "events_per_job",
             "number",
@@ -95,11 +74,7 @@ FACTORS = Table(
             "events",
         ),
         column("efficiency", "number", "CPU time over wall-clock time x cores of the same jobs"),
-        column(
-            "sole_link",
-            "keyword",
-            "only name that links it to the others, or 'few jobs' (below 50)",
-        ),
+        column("sole_link", "keyword", "only name that links it to the others, or 'few jobs' (below 50)"),
         column(
             "method_shift", "number", "k by the other method's objective on the same sums over k, minus 1"
         ),
@@ -109,21 +84,13 @@ FACTORS = Table(
         column("n_units", "integer", f"{UNITS} that determine the factor", "units"),
         *PROVENANCE,
         column("k_err_type", "number", "part of k_err_int: effect on all tasks of a type"),
-        column(
-            "k_err_class",
-            "number",
-            "part of k_err_int: effect on all tasks of a core class",
-        ),
+        column("k_err_class", "number", "part of k_err_int: effect on all tasks of a core class"),
         column("k_err_cost", "number", "part of k_err_int: uncertainty of the start-up time of its jobs"),
         column(
             "k_err_shift", "number", "part of k_err_int: how far it moves where a test of the model fails"
         ),
         column("k_err_queues", "number", "part of k_err_int of CPU models: their queues"),
-        column(
-            "cost_factor",
-            "number",
-            "start-up time of its jobs over that of the same tasks elsewhere",
-        ),
+        column("cost_factor", "number", "start-up time of its jobs over that of the same tasks elsewhere"),
         column("cost_factor_err", "number", "relative standard error of cost_factor"),
         column(
             "cost_stands_out", "boolean", "true if the start-up time is four errors from that of other names"
@@ -138,11 +105,7 @@ FACTORS = Table(
         column("mix_k_err", "number", "standard error of mix_k, from the factors of the CPU models"),
         column("mix_share", "number", "share of its CPU time on CPU models with a factor"),
         *RANKED,
-        column(
-            "k_via",
-            "number",
-            "factor of an unlinked queue, by its CPU models",
-        ),
+        column("k_via", "number", "factor of an unlinked queue, by its CPU models"),
         column("k_via_err", "number", "its standard error"),
         column("n_rejected", "integer", "buckets that the fit rejected as strays", "buckets"),
         column("n_cut", "integer", "task units excluded because a limit on wall time cuts them off", "units"),
@@ -190,11 +153,7 @@ FITS = Table(
             "boolean",
             "of method paper: true if MIGRAD, from k = 1, finds every component's minimum valid",
         ),
-        column(
-            "minuit_accurate",
-            "boolean",
-            "true if HESSE's covariance is accurate; null above 1000 names",
-        ),
+        column("minuit_accurate", "boolean", "true if HESSE's covariance is accurate; null above 1000 names"),
         column("minuit_edm", "number", "MIGRAD's largest estimated distance to the minimum, in chi2"),
         column("minuit_calls", "integer", "function calls of MIGRAD and HESSE"),
         column("minuit_objective", "number", "objective at the minimum that MIGRAD found"),
@@ -203,30 +162,16 @@ FITS = Table(
             "number",
             "largest distance between the minima of MIGRAD and esjobs, in standard errors",
         ),
-        column(
-            "found_by",
-            "keyword",
-            "minuit, or own if MIGRAD ended higher",
-            values=("minuit", "own"),
-        ),
+        column("found_by", "keyword", "minuit, or own if MIGRAD ended higher", values=("minuit", "own")),
         column("n_jobs_excluded", "integer", "jobs of excluded tasks; part of n_jobs_dropped", "jobs"),
         column("n_rejected", "integer", "buckets excluded as outliers"),
         column(
             "pull_width", "number", "standard deviation of the pulls of the buckets; 1 if errors are right"
         ),
-        column(
-            "seconds",
-            "number",
-            "null; durations are in runs",
-            "s",
-        ),
+        column("seconds", "number", "null; durations are in runs", "s"),
         *PROVENANCE,
         column("jobs_share", "number", "share of binned jobs in the fit"),
-        column(
-            "sigma_type",
-            "number",
-            "effect of names on all tasks of a type, relative",
-        ),
+        column("sigma_type", "number", "effect of names on all tasks of a type, relative"),
         column("sigma_type_err", "number", "standard error of sigma_type; null if assumed"),
         column("sigma_type_kind", "keyword", "estimated or assumed"),
         column("sigma_class", "number", "effect of names on all tasks of a core class"),
@@ -237,17 +182,9 @@ FITS = Table(
         column("only_type", "keyword", "processing type of all jobs in the fit, if there is only one"),
         column("sigma_inner", "number", "sigma_int without effects of names on types and core classes"),
         column("left_out", "text", "reason why less than half of the jobs or tasks are in the fit"),
-        column(
-            "p_time",
-            "number",
-            "p of the test that tasks cost the same all the time",
-        ),
+        column("p_time", "number", "p of the test that tasks cost the same all the time"),
         column("shift_time", "number", "largest change of ln k if tasks have a level per week"),
-        column(
-            "p_factor",
-            "number",
-            "p of the test that task x name is noise",
-        ),
+        column("p_factor", "number", "p of the test that task x name is noise"),
         column("sigma_factor", "number", "size of the pattern that is left, relative"),
         column("p_power", "number", "p of the test that CPU time follows events"),
         column("power", "number", "mean slope of ln(CPU time) on ln(events) inside buckets"),
@@ -349,11 +286,7 @@ STABILITY_CHECKS = Table(
         column("low_change", "text", "check with the lowest factor"),
         column("k_high", "number", "highest factor, on the same scale"),
         column("high_change", "text", "check with the highest factor"),
-        column(
-            "disconnecting_task",
-            "text",
-            "only task that links it with most others",
-        ),
+        column("disconnecting_task", "text", "only task that links it with most others"),
         *PROVENANCE,
         *SCOPE,
     ),
@@ -377,11 +310,7 @@ CPU_MIX = Table(
         column("n_jobs", "integer", "binned jobs", "jobs"),
         column("core_s", "number", "wall-clock time x cores", "core s"),
         column("share", "number", "share of the core time of the queue"),
-        column(
-            "k",
-            "number",
-            "speed factor of a queue with this CPU model only",
-        ),
+        column("k", "number", "speed factor of a queue with this CPU model only"),
         column("k_err", "number", "its standard error"),
         *PROVENANCE,
         *SCOPE,
@@ -402,11 +331,7 @@ PULL_HISTOGRAMS = Table(
         LEVEL,
         TYPE,
         METHOD,
-        column(
-            "low",
-            "number",
-            "lower end in standard deviations; the first includes everything below",
-        ),
+        column("low", "number", "lower end in standard deviations; the first includes everything below"),
         column("high", "number", "upper end of the bar; the last includes everything above"),
         column("n_buckets", "integer", "buckets in the bar", "buckets"),
         *PROVENANCE,
@@ -512,20 +437,10 @@ FLAGS = Table(
         column("deviation_err", "number", "standard error of the deviation: statistics, interaction, line"),
         column("verdict", "keyword", ", ".join(VERDICTS), values=VERDICTS),
         column(
-            "significant",
-            "boolean",
-            f"p_off is above {exact_percent(SURE)}, and the line tells who is wrong",
+            "significant", "boolean", f"p_off is above {exact_percent(SURE)}, and the line tells who is wrong"
         ),
-        column(
-            "q_value",
-            "number",
-            "share of false verdicts to expect among names at least as sure",
-        ),
-        column(
-            "stable",
-            "boolean",
-            "true if the verdict passes every stability check",
-        ),
+        column("q_value", "number", "share of false verdicts to expect among names at least as sure"),
+        column("stable", "boolean", "true if the verdict passes every stability check"),
         column(
             "proposed_corepower",
             "number",
@@ -545,28 +460,16 @@ FLAGS = Table(
             "corepower_from_records", "number", "value implied by job records, if it differs by more than 1 %"
         ),
         column("corepower_parent", "number", "value of the parent or site; shown, never substituted"),
-        column(
-            "unstable_under",
-            "text",
-            "failed stability check, with the deviation under it",
-        ),
+        column("unstable_under", "text", "failed stability check, with the deviation under it"),
         column("events_per_job", "number", "mean events of a job", "events"),
         column("deviation_raw", "number", "deviation without correction for start-up time per job"),
         column("deviation_err_stat", "number", "part of the error from the scatter of jobs"),
         column("deviation_err_int", "number", "part from the queue x task interaction"),
         column("deviation_err_line", "number", "part from the line"),
-        column(
-            "sole_link",
-            "keyword",
-            "only name that links it to the others, or 'few jobs' (below 50)",
-        ),
+        column("sole_link", "keyword", "only name that links it to the others, or 'few jobs' (below 50)"),
         column("n_units", "integer", UNITS, "units"),
         *PROVENANCE,
-        column(
-            "confirmed",
-            "boolean",
-            "true if cleared to send: deviates, significant and stable",
-        ),
+        column("confirmed", "boolean", "true if cleared to send: deviates, significant and stable"),
         column("finding", "text", "sentence without the advice"),
         column("advice", "text", "advice of the sentence, equal for many names; null: none"),
         column(
@@ -588,31 +491,16 @@ FLAGS = Table(
         column("estimate_benchmark", "keyword", "HS06 or HS23"),
         RUN_BEFORE,
         column(
-            "verdict_before",
-            "keyword",
-            "verdict in the run before; null if missing there",
-            values=VERDICTS,
+            "verdict_before", "keyword", "verdict in the run before; null if missing there", values=VERDICTS
         ),
         column("status_shown_before", "keyword", "displayed verdict in the run before", values=STANDINGS),
         column("k_before", "number", "speed factor in the run before, on the scale of that run"),
         column("corepower_before", "number", "declared value in the run before", "benchmark per core"),
         column("country", "keyword", "country of the queue, from an imported table; else null"),
-        column(
-            "rank",
-            "integer",
-            "reading order: confirmed first, then by |deviation|",
-        ),
-        column(
-            "p_off",
-            "number",
-            "probability that the declared value is off by more than the limit",
-        ),
+        column("rank", "integer", "reading order: confirmed first, then by |deviation|"),
+        column("p_off", "number", "probability that the declared value is off by more than the limit"),
         *RANKED,
-        column(
-            "checks",
-            "text",
-            "checks of a deviation, with their numbers",
-        ),
+        column("checks", "text", "checks of a deviation, with their numbers"),
         column("refuted_by", "text", "what would refute the deviation"),
     ),
     time="window_end",
