@@ -3,16 +3,7 @@
 from functools import partial
 
 from esjobs.core import fields
-from esjobs.core.arguments import (
-    Names,
-    QueryOptions,
-    Where,
-    WindowLike,
-    conditions,
-    listed,
-    split,
-    window_of,
-)
+from esjobs.core.arguments import Names, QueryOptions, Where, WindowLike, conditions, listed, split, window_of
 from esjobs.core.errors import UsageError
 from esjobs.core.rules import CleaningRules
 from esjobs.records.answer import Answer
@@ -59,11 +50,7 @@ def ask_groups(
     )
     groups = ask(context.store, question)
     return Answer(
-        groups.table,
-        groups.notes,
-        title=groups.title,
-        details=groups,
-        chart=partial(specification, groups),
+        groups.table, groups.notes, title=groups.title, details=groups, chart=partial(specification, groups)
     )
 
 

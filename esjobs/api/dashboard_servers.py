@@ -78,12 +78,7 @@ def remove_dashboards(
         work = plan_removal if dry_run else remove_from
         outcomes = work(client, server, objects, space)
         of_rules = remove_rules(
-            client,
-            server,
-            rules(HEADLINE),
-            prefix=_checked(prefix, settings),
-            space=space,
-            dry_run=dry_run,
+            client, server, rules(HEADLINE), prefix=_checked(prefix, settings), space=space, dry_run=dry_run
         )
         return str(server), [*outcomes, *of_rules]
 

@@ -30,9 +30,7 @@ def reference() -> None:
 @click.argument("arguments", metavar="[csv|cric] FILE", nargs=-1, required=True)
 @click.option("--benchmark", metavar="NAME", help="HS06 or HS23, if the file does not specify it.")
 @click.option(
-    "--level",
-    type=click.Choice(LEVELS),
-    help="queue, site or cpu_model, if the file does not specify it.",
+    "--level", type=click.Choice(LEVELS), help="queue, site or cpu_model, if the file does not specify it."
 )
 @click.option("--valid-from", metavar="DATE", help="Start of validity; replaces the date in CRIC.")
 @step(rows=False, create=True, late=True)

@@ -30,11 +30,7 @@ from esjobs.store.files.destination import writing_text
 )
 @click.command()
 @click.option(
-    "--by",
-    default="site",
-    show_default=True,
-    metavar="FIELD[,FIELD]",
-    help=f"Group by: {', '.join(BY)}.",
+    "--by", default="site", show_default=True, metavar="FIELD[,FIELD]", help=f"Group by: {', '.join(BY)}."
 )
 @click.option("--vo", metavar="NAME", help="VO whose pledges or accounting to use.")
 @click.option(
@@ -96,11 +92,11 @@ def delivered(
         say_notes(obj, notes)
         return
     with obj.session() as session:
-        if origin == "accounting":
+        if against is not None:
+            answer = session.delivered.against_accounting(**of)
+        elif origin == "accounting":
             of.pop("where")
             answer = session.delivered.accounted(names, one_scale=one_scale, **of)
-        elif against is not None:
-            answer = session.delivered.against_accounting(**of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
     hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)

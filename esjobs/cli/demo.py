@@ -195,16 +195,7 @@ def _remove(database: Path) -> None:
 
 
 def _write_declarations(grid: Grid, path: Path) -> None:
-    columns = (
-        "level",
-        "name",
-        "corepower",
-        "benchmark",
-        "valid_from",
-        "site",
-        "parent_corepower",
-        "source",
-    )
+    columns = ("level", "name", "corepower", "benchmark", "valid_from", "site", "parent_corepower", "source")
     with writing_text(path) as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,22 +29,13 @@ from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import LOADS
 from esjobs.schema.notifications import NOTIFICATIONS, WITHHELD
 from esjobs.settings import Settings
-from esjobs.store.base import Ailing
+from esjobs.store.base import Ailing, JobStore
 from scheduler.calendar import Calendar
 from scheduler.notifications.settings import NotifySettings
 from scheduler.plan import sentences
 from scheduler.settings import NightsSettings
 
-_PACKAGES = (
-    "duckdb",
-    "pyarrow",
-    "pandas",
-    "numpy",
-    "scipy",
-    "numba",
-    "iminuit",
-    "altair",
-)
+_PACKAGES = ("duckdb", "pyarrow", "pandas", "numpy", "scipy", "numba", "iminuit", "altair")
 
 _AGAIN = "fix the reported problem, then run esjobs doctor again"
 
@@ -94,20 +86,16 @@ def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Fi
 
 def _store_findings(session: Session) -> Iterator[_Finding]:
     able = session.store.capabilities()
-    details = ", ".join(f"{name} {value}" for name, value in able.details.items())
+    engine = f"{able.engine} {able.version} at {able.location}"
     yield (
         "engine",
         "ok",
-        f"{able.engine} {able.version} at {able.location}" + (f", {details}" if details else ""),
+        ", ".join([engine, *(f"{name} {value}" for name, value in able.details.items())]),
         "",
     )
     for right in able.lacking:
-        yield (
-            "right",
-            FAILED,
-            f"missing privilege: {right}",
-            "grant the user the role that esjobs setup prints",
-        )
+        to_do = "grant the user the role that esjobs setup prints"
+        yield "right", FAILED, f"missing privilege: {right}", to_do
     if isinstance(session.store, Ailing):
         for each in session.store.ailments():
             yield each.what, FAILED, each.text, each.to_do
@@ -122,29 +110,29 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     text = f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}"
     yield "jobs", FAILED if ahead else "ok", text, todo
     yield from _plan_findings(session)
-    for table in TABLES:
-        yield f"table {table.name}", "ok", f"{count_rows(session.store, table):,} rows", ""
-    unfinished = read_table(session.store, LOADS, [NotLike("state", ("complete",))], ["load_id"])
-    for load_id in unfinished.column("load_id").to_pylist():
-        yield (
-            "load",
-            FAILED,
-            f"{load_id} was interrupted",
-            f"load the files again, or run: esjobs ingest --undo {load_id}",
-        )
+    yield from _table_findings(session.store)
     yield from _run_findings(session)
     yield from _night_findings(session)
 
 
+def _table_findings(store: JobStore) -> Iterator[_Finding]:
+    for table in TABLES:
+        yield f"table {table.name}", "ok", f"{count_rows(store, table):,} rows", ""
+    unfinished = read_table(store, LOADS, [NotLike("state", ("complete",))], ["load_id"])
+    for load_id in unfinished.column("load_id").to_pylist():
+        to_do = f"load the files again, or run: esjobs ingest --undo {load_id}"
+        yield "load", FAILED, f"{load_id} was interrupted", to_do
+
+
 def _run_findings(session: Session) -> Iterator[_Finding]:
     runs = {kind: stored_runs(session.store, kind) for kind in KINDS}
-    if not any(runs.values()):
+    newest = max(chain.from_iterable(runs.values()), key=lambda run: run.newest, default=None)
+    if newest is None:
         if has_events(session.store):
             yield "last run", "missing", "", "esjobs run"
         else:
             yield "speed factors", "ok", "none: no stored job records its events", ""
         return
-    newest = max((run for some in runs.values() for run in some), key=lambda run: run.newest)
     yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
     for kind in KINDS:
         # what nobody has asked yet is nothing that is missing

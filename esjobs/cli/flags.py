@@ -22,10 +22,7 @@ _level_option = click.option(
     help="queue, site or cpu_model; default: the queue of a name that its site has, too.",
 )
 _type_option = click.option(
-    "--processing-type",
-    "kind",
-    metavar="TYPE",
-    help="Processing type: that of the flag; default: all.",
+    "--processing-type", "kind", metavar="TYPE", help="Processing type: that of the flag; default: all."
 )
 
 
@@ -88,11 +85,7 @@ def ack(
 @flags.command()
 @click.argument("name")
 @click.option("--text", required=True, metavar="TEXT", help="Text of the answer.")
-@click.option(
-    "--who",
-    metavar="NAME",
-    help="Person who enters this; default: the site of the queue.",
-)
+@click.option("--who", metavar="NAME", help="Person who enters this; default: the site of the queue.")
 @_level_option
 @_type_option
 @step(rows=False)

@@ -53,6 +53,7 @@ class _Group(click.Group):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; errors become one line and an exit code: 2 for wrong usage, else 1."""
         try:
             with _shown():
                 result = super().invoke(ctx)
@@ -88,6 +89,7 @@ class _Group(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command when it is named, so that others cost nothing."""
         del ctx
         entry = COMMANDS.get(cmd_name)
         if entry is None:

@@ -139,12 +139,7 @@ def forget(obj: Context, after: datetime | None, who: str | None, note: str, dry
 @rows_options
 @click.pass_obj
 def catch_up(
-    obj: Context,
-    first: datetime | None,
-    last: datetime | None,
-    limit: int | None,
-    form: str,
-    out: str,
+    obj: Context, first: datetime | None, last: datetime | None, limit: int | None, form: str, out: str
 ) -> None:
     """Run missing and failed nights, oldest first.
 

@@ -151,9 +151,7 @@ def analyse(
 @click.argument("on", type=click.Path(path_type=Path, dir_okay=False))
 @_gate_option
 @click.option(
-    "--collector",
-    metavar="NAME",
-    help="Store the overhead under this name; esjobs show scores prints it.",
+    "--collector", metavar="NAME", help="Store the overhead under this name; esjobs show scores prints it."
 )
 @rows_options
 @click.pass_obj

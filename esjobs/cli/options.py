@@ -30,6 +30,7 @@ class FiniteRange(click.FloatRange):
     """A finite number between limits: ``nan`` would pass every comparison."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse NaN and infinities, which are inside no range but pass every comparison of click."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -298,10 +299,7 @@ def top_option(default: int) -> Callable[[_Function], _Function]:
 
 
 window_option = click.option(
-    "--window",
-    metavar="A/B|PERIOD",
-    callback=_parsed_window,
-    help="Time window in UTC.",
+    "--window", metavar="A/B|PERIOD", callback=_parsed_window, help="Time window in UTC."
 )
 
 

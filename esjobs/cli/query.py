@@ -47,12 +47,7 @@ from esjobs.cli.options import (
     help="Group a numeric field into N bins or at edges (0,2GB,4GB).",
 )
 @click.option("--sort", metavar="NAME", help="Sort by: a metric or a column.")
-@click.option(
-    "--desc/--asc",
-    "descending",
-    default=None,
-    help="Sort order; default: largest numbers first.",
-)
+@click.option("--desc/--asc", "descending", default=None, help="Sort order; default: largest numbers first.")
 @click.option(
     "--top",
     type=click.IntRange(1),

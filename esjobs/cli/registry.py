@@ -104,9 +104,7 @@ _QUERY = (
         "Delivered work in HS23-hours or HS06-hours, by the declared and the measured score.",
     ),
     CommandEntry(
-        "what-if",
-        "what_if:what_if",
-        "Forecast changes: move jobs, use free cores, declare, drain, buy.",
+        "what-if", "what_if:what_if", "Forecast changes: move jobs, use free cores, declare, drain, buy."
     ),
     CommandEntry(
         "energy",

@@ -174,9 +174,7 @@ def _print(
 @click.argument("run_b", metavar="[RUN]]", required=False)
 @filter_options("level", "type", "name", "site", "method")
 @click.option(
-    "--since",
-    metavar="WINDOW",
-    help="Compare with the last run whose data ended with this window.",
+    "--since", metavar="WINDOW", help="Compare with the last run whose data ended with this window."
 )
 @top_option(20)
 @rows_options

@@ -41,9 +41,7 @@ def similar() -> None:
 @click.argument("job_id", metavar="JOBID")
 @source_option
 @click.option(
-    "--static/--dynamic",
-    "static",
-    help="Compare symbols of executables, or time series (default).",
+    "--static/--dynamic", "static", help="Compare symbols of executables, or time series (default)."
 )
 @click.option(
     "--series",

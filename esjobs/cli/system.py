@@ -30,13 +30,7 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 
     with progress_bar(quiet=obj.quiet) as progress:
         shown = demonstrate(
-            out,
-            jobs=jobs,
-            seed=seed,
-            store=obj.store,
-            config=obj.config,
-            progress=progress,
-            nights=NIGHTS,
+            out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress, nights=NIGHTS
         )
     emit_reports(list(shown.reports), "table", "-")
     verdicts, title, _ = for_people("flags", shown.verdicts)
@@ -75,7 +69,7 @@ def setup(
     if start_empty and not repair:
         raise click.UsageError("--start-empty requires --repair")
     if printed is not None:
-        if dry_run or repair or dashboards is not None:
+        if any((dry_run, repair, dashboards)):
             raise click.UsageError("--print changes nothing: omit --dry-run, --repair and --dashboards")
         from esjobs.cli.provisioned import text_of
 
@@ -89,15 +83,19 @@ def setup(
     if prepared.role:
         click.echo(prepared.role)
     if dashboards is not None:
-        from esjobs.api.dashboard_servers import import_dashboards, summary
+        _import_dashboards(obj, dashboards, dry_run=dry_run)
 
-        server, outcomes = import_dashboards(obj.settings(), dashboards, dry_run=dry_run)
-        failed = [one for one in outcomes if one.state == "failed"]
-        for one in failed:
-            click.echo(f"{one.object}: {one.reason}", err=True)
-        click.echo(f"{server}: {summary(outcomes, dry_run=dry_run)}", err=True)
-        if failed:
-            raise SystemExit(1)
+
+def _import_dashboards(obj: Context, url: str, *, dry_run: bool) -> None:
+    from esjobs.api.dashboard_servers import import_dashboards, summary
+
+    server, outcomes = import_dashboards(obj.settings(), url, dry_run=dry_run)
+    failed = [one for one in outcomes if one.state == "failed"]
+    for one in failed:
+        click.echo(f"{one.object}: {one.reason}", err=True)
+    click.echo(f"{server}: {summary(outcomes, dry_run=dry_run)}", err=True)
+    if failed:
+        raise SystemExit(1)
 
 
 @example("esjobs forget-user analyst-a --dry-run")
@@ -109,9 +107,7 @@ def setup(
     help="Replace names of users, by a random pseudonym that keeps their jobs together.",
 )
 @click.option(
-    "--keep-texts",
-    is_flag=True,
-    help="Change user names only, not texts that contain the name as a word.",
+    "--keep-texts", is_flag=True, help="Change user names only, not texts that contain the name as a word."
 )
 @dry_run_option
 @rows_options

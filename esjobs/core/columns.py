@@ -13,11 +13,7 @@ PROVENANCE = (
 
 SCOPE = (
     column("window_days", "integer", "length of the window", "days"),
-    column(
-        "scope",
-        "keyword",
-        "all, or the restriction of the run, such as 'queue=CERN'",
-    ),
+    column("scope", "keyword", "all, or the restriction of the run, such as 'queue=CERN'"),
 )
 """Columns that separate the rows of a run from other windows and restricted runs; always the last."""
 

@@ -98,13 +98,7 @@ METRICS: tuple[TimeMetric, ...] = (
     TimeMetric(
         "net_packets_s", "1/s", "packets received and sent over the network of the nodes", "sum", "network"
     ),
-    TimeMetric(
-        "power_w",
-        "W",
-        "power of sockets, or of the nodes that a meter sees",
-        "sum",
-        "energy",
-    ),
+    TimeMetric("power_w", "W", "power of sockets, or of the nodes that a meter sees", "sum", "energy"),
     TimeMetric("mem_power_w", "W", "power of main memory", "sum", "energy"),
 )
 """In the order in which people read of them."""

@@ -82,10 +82,7 @@ NAMING = frozenset({"user", "project", "host"})
 """Kinds whose names are looked for in the texts that stay."""
 
 END_STATES = frozenset(
-    (
-        *ALL_STATES,
-        *columns("revoked merging transferring holding running completed stopped"),
-    )
+    (*ALL_STATES, *columns("revoked merging transferring holding running completed stopped"))
 )
 """Job end states, in the words of the sources."""
 

@@ -26,14 +26,7 @@ class CleaningRules:
     max_wall_s: float = 30 * 86400.0
     min_efficiency: float = 0.0
     max_efficiency: float = 2.0
-    excluded_types: tuple[str, ...] = (
-        "merge",
-        "pmerge",
-        "panda*",
-        "ganga*",
-        "hammercloud*",
-        "gangarobot*",
-    )
+    excluded_types: tuple[str, ...] = ("merge", "pmerge", "panda*", "ganga*", "hammercloud*", "gangarobot*")
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:

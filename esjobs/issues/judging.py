@@ -59,10 +59,7 @@ def eligibility(rules: Rules, facts: Facts) -> tuple[npt.NDArray[np.bool_], Sequ
 
 
 def judged(
-    rules: Rules,
-    facts: Facts,
-    eligible: npt.NDArray[np.bool_],
-    measures: Measures | None = None,
+    rules: Rules, facts: Facts, eligible: npt.NDArray[np.bool_], measures: Measures | None = None
 ) -> Iterator[Flagged]:
     """Yield the jobs that each rule flags, in the order of the rules; a missing value never flags."""
     for rule in rules.rules:

@@ -112,11 +112,7 @@ def _attempts(store: JobStore, job_id: str, where: Sequence[Filter]) -> list[str
 
 
 def job_stories(
-    store: JobStore,
-    jobs: Sequence[Identity],
-    *,
-    points: int = 240,
-    clusters: DescribedClusters | None = None,
+    store: JobStore, jobs: Sequence[Identity], *, points: int = 240, clusters: DescribedClusters | None = None
 ) -> Iterator[JobStory]:
     """Yield the reports on jobs, in order; jobs without stored data are skipped.
 

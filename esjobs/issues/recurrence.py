@@ -79,11 +79,7 @@ def recurrences(store: JobStore, day: date, least: str) -> Iterator[Recurrence]:
         ]
         yield from sorted(
             found,
-            key=lambda one: (
-                -SEVERITIES.index(one.severity),
-                -(one.idle_core_h + one.idle_gpu_h),
-                one.name,
-            ),
+            key=lambda one: (-SEVERITIES.index(one.severity), -(one.idle_core_h + one.idle_gpu_h), one.name),
         )
 
 

@@ -54,14 +54,7 @@ class Provisioning(Facade):
 
     @writes
     def contact(
-        self,
-        kind: str,
-        name: str,
-        *,
-        on: date,
-        by: str,
-        text: str = "",
-        acknowledged: date | None = None,
+        self, kind: str, name: str, *, on: date, by: str, text: str = "", acknowledged: date | None = None
     ) -> RunReport:
         """Record that a ``user`` or ``project`` was contacted; a second entry of the day replaces it."""
         now = self._context.clock()

@@ -31,11 +31,7 @@ def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
         for row in read_table(
             store,
             FLAG_EVENTS,
-            [
-                In("kind", ("opened", "reopened")),
-                In("level", NAMED_LEVELS),
-                Days.of_window(period, "night"),
-            ],
+            [In("kind", ("opened", "reopened")), In("level", NAMED_LEVELS), Days.of_window(period, "night")],
             ["level", "name", "night"],
         ).to_pylist()
     }

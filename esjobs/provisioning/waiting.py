@@ -74,8 +74,7 @@ def waiting(store: JobStore, by: str, *, window: Window | None = None, where: Se
 
 def _waiting_row(row: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     slope = trend(
-        [day["day"] for day in days],
-        [math.log(day["median:queue_s"] + SOFTENING_S) for day in days],
+        [day["day"] for day in days], [math.log(day["median:queue_s"] + SOFTENING_S) for day in days]
     )
     return {
         "name": row["name"],

@@ -31,11 +31,7 @@ def retired_results(kind: Kind, run: str, steps: Collection[str]) -> list[Hide]:
 
 
 def find_run(
-    store: JobStore,
-    kind: Kind,
-    steps: Sequence[str],
-    run: str | None = None,
-    window: Window | None = None,
+    store: JobStore, kind: Kind, steps: Sequence[str], run: str | None = None, window: Window | None = None
 ) -> StoredRun:
     """Return the latest run, or the one named by an id or its start.
 
@@ -182,11 +178,7 @@ def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
 
 
 def read_results(
-    store: JobStore,
-    table: Table,
-    run: StoredRun,
-    filters: Sequence[Filter] = (),
-    columns: Sequence[str] = (),
+    store: JobStore, table: Table, run: StoredRun, filters: Sequence[Filter] = (), columns: Sequence[str] = ()
 ) -> pa.Table:
     """Return the rows of a run in table order; missing values last.
 

@@ -56,10 +56,7 @@ def _preferred_length(store: JobStore, kind: Kind) -> int | None:
 
 
 def publish(
-    store: JobStore,
-    kind: Kind,
-    changes: Collection[Change],
-    entries: Sequence[Mapping[str, Any]] = (),
+    store: JobStore, kind: Kind, changes: Collection[Change], entries: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """Publish results of a kind and update the latest runs in the same step.
 

@@ -128,10 +128,7 @@ def _last_day(end: datetime) -> date:
 
 
 def _hidden(
-    kind: Kind,
-    runs: Iterable[StoredRun],
-    alone: Iterable[StoredRun],
-    entries: Iterable[Mapping[str, Any]],
+    kind: Kind, runs: Iterable[StoredRun], alone: Iterable[StoredRun], entries: Iterable[Mapping[str, Any]]
 ) -> list[Change]:
     """Return the changes that retire runs, including reports without results."""
     with_results = {run.run for run in runs}

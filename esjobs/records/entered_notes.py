@@ -40,10 +40,4 @@ def note_row(facts: dict[str, Any], *, night: date, account: str, now: datetime)
     entered = {**facts, "entered_by": by, "text": text}
     until = facts["until"]
     known_by = {**entered, "until": until and until.isoformat(), "entered_at": format_time(now)}
-    return {
-        **entered,
-        "note_id": content_id(known_by),
-        "entered_at": now,
-        "night": night,
-        "account": account,
-    }
+    return {**entered, "note_id": content_id(known_by), "entered_at": now, "night": night, "account": account}

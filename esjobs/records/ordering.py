@@ -27,12 +27,7 @@ class Ordering:
 
     @classmethod
     def of(
-        cls,
-        table: Table,
-        sort: Names | None,
-        descending: bool | None,
-        top: int | None,
-        columns: Names | None,
+        cls, table: Table, sort: Names | None, descending: bool | None, top: int | None, columns: Names | None
     ) -> "Ordering":
         """The keywords of ``show``; :class:`UsageError` for a column that is not there or has no order."""
         count_of_runs("top", top, "rows")

@@ -89,10 +89,7 @@ def _summary(store: JobStore, window: Window, total: Row) -> list[str]:
     counts = {field: _n_names(store, window, field) for field in ("user", "project")}
     people = [many(number, field) for field, number in counts.items() if number]
     whose = f" for {' and '.join(people)}" if people else ""
-    sentences = [
-        f"{many(total['jobs'], 'job')}{whose} used {used_hours(total)}.",
-        efficiency_sentence(total),
-    ]
+    sentences = [f"{many(total['jobs'], 'job')}{whose} used {used_hours(total)}.", efficiency_sentence(total)]
     if total["failure_rate"] is not None:
         sentences.append(
             f"{percent(total['failure_rate'])} of the jobs failed; they used {core_h(total['lost_core_h'])}. "

@@ -8,7 +8,7 @@ from esjobs.core.tables import Table, column, columns
 UNDECLARED = 12.0
 """The HS06 per core by which a site that never declared one is accounted."""
 
-EFFICIENT, NO_WALL, ABOVE_WALL, NO_CORES = "", "no wall time", "CPU time above wall time x cores", "no cores"
+NO_WALL, ABOVE_WALL, NO_CORES = "no wall time", "CPU time above wall time x cores", "no cores"
 """Reasons for a row without efficiency; empty where it has one."""
 
 REMARKS: Mapping[str, str] = MappingProxyType(
@@ -50,17 +50,10 @@ ACCOUNTING = Table(
         ),
         column("hs23_per_core", "number", "declared HS23 per core, computed likewise"),
         column(
-            "declared",
-            "boolean",
-            "true if the site declared a score per core; false: default of 12 HS06",
+            "declared", "boolean", "true if the site declared a score per core; false: default of 12 HS06"
         ),
         column("efficiency", "number", "CPU time over wall-clock time x cores; null with a remark"),
-        column(
-            "remark",
-            "keyword",
-            "reason for a missing efficiency",
-            values=tuple(REMARKS),
-        ),
+        column("remark", "keyword", "reason for a missing efficiency", values=tuple(REMARKS)),
         column("source", "text", "source file"),
         column("line", "integer", "first line of the record"),
         column("loaded_at", "time", "time of the load", "UTC"),

@@ -29,11 +29,7 @@ DAILY_FACTORS = Table(
         column("fingerprint", "keyword", "digest of the inputs; it changes with them"),
         SPEED_RUN,
         column("fit_until", "time", "end of the window of that run", "UTC"),
-        column(
-            "tasks",
-            "list",
-            "numbers of the tasks with the largest weight, at most 64",
-        ),
+        column("tasks", "list", "numbers of the tasks with the largest weight, at most 64"),
         column("task_parts", "list", "relative weights of these tasks"),
         column("site", "keyword", "site of the queue, or the site itself; null for CPU models"),
     ),
@@ -66,11 +62,7 @@ DRIFTS = Table(
         ),
         column("sentence", "text", "the change in one sentence"),
         column("mix_change", "number", "change predicted from the CPU mix; null: CPU models unknown"),
-        column(
-            "mix_change_err",
-            "number",
-            "standard error of mix_change",
-        ),
+        column("mix_change_err", "number", "standard error of mix_change"),
         column(
             "corepower_before", "number", "declared value before an edit near the day; null without an edit"
         ),

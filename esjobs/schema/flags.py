@@ -115,11 +115,7 @@ FLAG_EVENTS = Table(
         *_DEVIATION,
         column("corepower", "number", "declared benchmark score per core"),
         _PROPOSAL,
-        column(
-            "confirmed",
-            "boolean",
-            "true if cleared to send: the flag was open before or after",
-        ),
+        column("confirmed", "boolean", "true if cleared to send: the flag was open before or after"),
         column("run", "keyword", "run of the followed verdict"),
         *_WINDOW,
         column("sentence", "text", "event in words"),

@@ -71,12 +71,7 @@ FOOTPRINTS = Table(
         column("sd", "number", "standard deviation of all samples; null: fewer than two"),
         column("p05", "number", "5 % of the samples are below"),
         column("p95", "number", "95 % of the samples are below"),
-        column(
-            "imbalance",
-            "number",
-            "1 - mean over units / largest unit",
-            "fraction",
-        ),
+        column("imbalance", "number", "1 - mean over units / largest unit", "fraction"),
         column(
             "total", "number", "sum over units and time, for metrics that are rates: bytes, operations, J"
         ),
@@ -129,24 +124,14 @@ ISSUES = Table(
         column("share_frac", "number", "affected share of the time of the job", "fraction"),
         column("idle_core_h", "number", "core-hours that could be saved; null: unknown", "h"),
         column("idle_gpu_h", "number", "GPU-hours that could be saved; null: unknown", "h"),
-        column(
-            "lost_node_h",
-            "number",
-            "node_h x larger idle share of cores or GPUs; 0: a risk",
-            "h",
-        ),
+        column("lost_node_h", "number", "node_h x larger idle share of cores or GPUs; 0: a risk", "h"),
         column(
             "weighted_node_h",
             "number",
             "node_h x weight of the severity: critical 1, major 0.6, minor 0.3, info 0",
             "h",
         ),
-        column(
-            "job_lost_node_h",
-            "number",
-            "lost_node_h of the job; on its worst finding only",
-            "h",
-        ),
+        column("job_lost_node_h", "number", "lost_node_h of the job; on its worst finding only", "h"),
         column("job_idle_core_h", "number", "idle_core_h of the job; on its worst finding only", "h"),
         column("job_idle_gpu_h", "number", "idle_gpu_h of the job; on its worst finding only", "h"),
         column("n_jobs", "integer", "1 on the worst finding of a job, 0 on others; panels add it up", "jobs"),

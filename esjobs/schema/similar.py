@@ -45,12 +45,7 @@ PREDICTED_SCORES = Table(
         column("job_id", "keyword", "identifier of the job in its source"),
         column("score_name", "keyword", "predicted score", values=PREDICTED_NAMES),
         column("value", "number", "predicted value", "%, 0 best, 100 worst"),
-        column(
-            "error_68",
-            "number",
-            "half of the 68 % interval",
-            "%",
-        ),
+        column("error_68", "number", "half of the 68 % interval", "%"),
         column("error_95", "number", "half of the 95 % interval; null if too few jobs", "%"),
         column("n_neighbours", "integer", "number of neighbours", "jobs"),
         column("spread", "number", "weighted standard deviation of their scores; null for a single one", "%"),

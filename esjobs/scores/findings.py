@@ -97,8 +97,7 @@ def _judged(store: JobStore, on_day: Days, detectors: tuple[str, ...]) -> pa.Arr
     where = [on_day, In("detector", detectors)]
     rows = read_table(store, MEASURES, where, ["source", "job_id", "value", "eligible", "reason"])
     looked = pc.or_(
-        pc.is_valid(rows.column("value")),
-        pc.is_in(rows.column("reason"), pa.array(NOTHING_FOUND)),
+        pc.is_valid(rows.column("value")), pc.is_in(rows.column("reason"), pa.array(NOTHING_FOUND))
     )
     return _keys(rows.filter(pc.and_(looked, pc.fill_null(rows.column("eligible"), False))))
 

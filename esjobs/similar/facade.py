@@ -37,12 +37,7 @@ class Similar(Facade):
         return Answer(found.rows, details=found)
 
     def programs(
-        self,
-        job_id: str,
-        *,
-        source: str | None = None,
-        window: WindowLike = None,
-        top: int | None = 10,
+        self, job_id: str, *, source: str | None = None, window: WindowLike = None, top: int | None = 10
     ) -> Answer:
         """Jobs whose programs are most similar to that of a job, by the symbols of their executables."""
         from esjobs.similar.programs import similar_programs

@@ -61,6 +61,8 @@ def test_work_is_counted(store: JobStore) -> None:
 def test_closing_twice_is_closing_once(store: JobStore) -> None:
     store.close()
     store.close()
+    with pytest.raises(StoreError):
+        store.span()
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fitters.errors import SettingError
 from fitters.layout.arrays import Floats
 from fitters.line.correlation import Correlation, correlate
-from fitters.line.declarations import (
-    DeclarationMixture,
-    Doubt,
-    OtherGroup,
-    fit_declarations,
-    robust_tau,
-)
+from fitters.line.declarations import DeclarationMixture, Doubt, OtherGroup, fit_declarations, robust_tau
 from fitters.line.deviations import (
     LEAST_ENTRIES,
     Deviations,

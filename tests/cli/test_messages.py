@@ -217,6 +217,7 @@ def test_a_run_is_not_compared_with_itself(filled: Path) -> None:
 
 def test_a_store_that_is_not_there_says_which_option_names_another(tmp_path: Path) -> None:
     result = run("--store", f"duckdb:{tmp_path / 'none.duckdb'}", "show", "runs")
+    assert result.exit_code == 1
     compare_text(result.stderr)
 
 
@@ -334,6 +335,7 @@ def test_a_comparison_names_both_runs_and_their_windows(filled: Path, tmp_path: 
 def test_an_export_says_how_many_jobs_it_wrote(filled: Path, tmp_path: Path) -> None:
     store = f"duckdb:{filled}"
     result = run("--store", store, "export", "jobs", "--out", str(tmp_path / "jobs.csv"))
+    assert result.exit_code == 0
     compare_text(result.stderr)
 
 

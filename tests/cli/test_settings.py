@@ -133,18 +133,18 @@ def test_lists_in_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "memory"),
     [
-        'memory = "1.5 GiB"\n[rules]\nmin_wall_s = 0\nmax_wall_s = 1e9\nexcluded_types = []\n',
-        'memory = "16mb"\n[rules]\nmin_efficiency = 0.5\nmax_efficiency = 0.51\n[fit]\nmethods = ["paper"]\n',
-        'memory = "50%"\n[rules]\nfinished_states = ["finished", "closed"]\nmin_events = 1000\n',
-        'memory = "100TB"\n[cluster]\ntimeout_s = 0.5\nretries = 0\n',
+        ("[rules]\nmin_wall_s = 0\nmax_wall_s = 1e9\nexcluded_types = []\n", "1.5 GiB"),
+        ('[rules]\nmin_efficiency = 0.5\nmax_efficiency = 0.51\n[fit]\nmethods = ["paper"]\n', "16mb"),
+        ('[rules]\nfinished_states = ["finished", "closed"]\nmin_events = 1000\n', "50%"),
+        ("[cluster]\ntimeout_s = 0.5\nretries = 0\n", "100TB"),
     ],
 )
-def test_what_makes_sense_is_taken(tmp_path: Path, text: str) -> None:
+def test_what_makes_sense_is_taken(tmp_path: Path, text: str, memory: str) -> None:
     config = tmp_path / "esjobs.toml"
-    config.write_text(text)
-    load(config)
+    config.write_text(f'memory = "{memory}"\n{text}')
+    assert load(config).memory == memory
 
 
 def test_the_limit_that_was_set_is_named_where_two_cross(tmp_path: Path) -> None:

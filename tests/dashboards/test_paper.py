@@ -133,6 +133,7 @@ def test_after_printing_the_screen_is_as_before(
     before = page.evaluate(_SCREEN)
     printed(page, tmp_path / "report.pdf")
     page.wait_for_function(f"(known) => JSON.stringify(({_SCREEN})()) === JSON.stringify(known)", arg=before)
+    assert page.evaluate(_SCREEN) == before
 
 
 def test_nothing_is_wider_than_the_paper(browser: "Browser", data: ReportData, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_limits_that_cannot_be_meant_are_refused(tmp_path: Path, text: str, line
     ],
 )
 def test_limits_that_can_be_meant_are_read(tmp_path: Path, text: str) -> None:
-    read_rules([written(tmp_path, text)])
+    assert read_rules([written(tmp_path, text)]).digest != read_rules().digest
 
 
 def test_bytes_an_hour_are_bytes_an_hour() -> None:

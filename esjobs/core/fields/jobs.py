@@ -23,11 +23,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     _keyword("source", "source of the record: panda, a cluster; with job_id the identity of a job"),
     Field("job_id", "keyword", "", "identifier of the job in its source", required=True),
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
-    _keyword(
-        "queue",
-        "queue that jobs name: PanDA queue, Slurm partition",
-        required=True,
-    ),
+    _keyword("queue", "queue that jobs name: PanDA queue, Slurm partition", required=True),
     _keyword("cpu_raw", "CPU string reported by the job"),
     _keyword("processing_type", "processing type: evgen, simul, pile, reprocessing, ..."),
     _keyword("transformation", "program of the job"),

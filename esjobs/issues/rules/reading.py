@@ -121,11 +121,7 @@ def _merge(
 
 
 def _merge_rule(
-    source: _Source,
-    name: str,
-    content: Mapping[str, Any],
-    rule: dict[str, Any],
-    owners: dict[_Path, _Source],
+    source: _Source, name: str, content: Mapping[str, Any], rule: dict[str, Any], owners: dict[_Path, _Source]
 ) -> None:
     for key, value in content.items():
         if key not in BUILT:

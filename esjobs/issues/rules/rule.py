@@ -77,13 +77,7 @@ class Rule:
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """All expressions."""
-        expressions_given = (
-            self.when,
-            self.value,
-            self.severity.of,
-            self.idle_core_h,
-            self.idle_gpu_h,
-        )
+        expressions_given = (self.when, self.value, self.severity.of, self.idle_core_h, self.idle_gpu_h)
         return tuple(item for item in expressions_given if item is not None)
 
     @cached_property

@@ -167,13 +167,7 @@ def batches(
 
 
 def _batch(
-    rng: np.random.Generator,
-    ids: Ints,
-    end: Ints,
-    running: Shift,
-    hosts: Hosts,
-    origin: str,
-    first_row: int,
+    rng: np.random.Generator, ids: Ints, end: Ints, running: Shift, hosts: Hosts, origin: str, first_row: int
 ) -> pa.RecordBatch:
     n = len(ids)
     cell = running.draw[rng.integers(0, len(running.draw), n)]

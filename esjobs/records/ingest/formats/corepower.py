@@ -9,12 +9,7 @@ from typing import Any
 from esjobs.core.errors import InputError
 from esjobs.records.ingest.formats.declared_values import ACCEPTED, DeclaredValues, Options, declared_row
 
-_NAME_COLUMNS = {
-    "name": None,
-    "queue": "queue",
-    "cpu_model": "cpu_model",
-    "cpu": "cpu_model",
-}
+_NAME_COLUMNS = {"name": None, "queue": "queue", "cpu_model": "cpu_model", "cpu": "cpu_model"}
 
 
 def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:

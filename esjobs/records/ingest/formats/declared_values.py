@@ -53,10 +53,7 @@ class Options:
 
     def require_known(self) -> None:
         """Raise :class:`UsageError` for a benchmark or level that there is not."""
-        for name, value, values in (
-            ("benchmark", self.benchmark, BENCHMARKS),
-            ("level", self.level, LEVELS),
-        ):
+        for name, value, values in (("benchmark", self.benchmark, BENCHMARKS), ("level", self.level, LEVELS)):
             if value is not None and value not in values:
                 raise UsageError(f"{name} '{value}' is unknown; there are {', '.join(values)}")
 
