@@ -44,7 +44,7 @@ _SUMS = (
     Moment(("core_s",), "failed_core_s", where=_FAILED),
     Moment(("wall_s",), "wall_s"),
 )
-# numbers in the range of one that occurs; from there on sorting is faster
+# sorting is faster than a table of more entries per number than this
 _SPARSE = 32
 # jobs of the sites whose groups are in memory together
 _BATCH_JOBS = 1_500_000
