@@ -26,7 +26,8 @@ class Table:
     replaced by a run. ``time``: column that a window filters; empty if none. ``shown``: columns of a
     terminal; empty: all. ``order``: sort columns, descending with ``-``; empty: the first six. ``key``:
     identity of a row inside a run. ``before``: columns whose value in the previous run stands in
-    ``NAME_before``. ``named``: column that a dashboard's filter on ``name`` means.
+    ``NAME_before``. ``named``: column that a dashboard's filter on ``name`` means. ``packed``: partitions of
+    many rows that are read as a whole; a cluster keeps them as columns, too.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Table:
     key: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     named: str = "name"
+    packed: bool = False
 
     def __post_init__(self) -> None:
         ordered = (item.removeprefix("-") for item in self.order)

@@ -27,6 +27,7 @@ BUCKETS = Table(
     ),
     time="day",
     made_by="aggregate",
+    packed=True,
 )
 
 DAYS = Table(

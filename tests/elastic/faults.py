@@ -23,7 +23,7 @@ def opens_snapshot(request: Request) -> bool:
 
 
 _TO_JOBS = path("/_bulk", body=b"-jobs-")
-FACTORS = path("/_bulk", body=b'-factors-000001","_id"')
+FACTORS = path("-factors-000001/_bulk")
 SEARCH = path("/_search", "POST")
 PAGE = path("/_search", "POST", b'"generation"')
 GROUPS = path("/_search", "POST", b'"composite"')

@@ -17,6 +17,7 @@ from esjobs.store.base import Generation, Hide
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import IndexSettings, Names
 from esjobs.store.elastic.results.generations import Results
+from esjobs.store.elastic.results.pieces import Packer
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport import scan
 from esjobs.store.elastic.transport.access import Access
@@ -105,6 +106,8 @@ def test_long_days_are_read_one_by_one(
     """A page over the end of a day takes the cluster five times as long: between two days lies a document."""
     monkeypatch.setattr(scan, "PAGE", 7)
     monkeypatch.setattr(scan, "_LONG_RUN", 5)
+    # as an earlier version wrote them
+    monkeypatch.setattr(Packer, "lines", lambda _: iter(()))
     with Proxy(server.url) as proxy:
         store = opened(proxy.url, index_prefix)
         rows = {FIRST + timedelta(days=number): size for number, size in enumerate((20, 1, 7, 15))}

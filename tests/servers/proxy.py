@@ -351,7 +351,7 @@ def refuses_item(status: int, kind: str) -> Action:
         head = json.loads(request.body[left:right].split(b"\n")[0])
         ((verb, place),) = head.items()
         error = {"type": kind, "reason": "no room"}
-        item = {verb: {"_index": place["_index"], "_id": place["_id"], "status": status, "error": error}}
+        item = {verb: {**place, "status": status, "error": error}}
         rest = request.body[right:]
         if not rest:
             answer: dict[str, Any] = {"took": 0, "items": []}

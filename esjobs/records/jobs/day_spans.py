@@ -8,9 +8,9 @@ SPAN_JOBS = 250_000
 
 
 def spans(
-    days: Sequence[date], n_jobs: Mapping[date, int], longest: int | None = None
+    days: Sequence[date], n_jobs: Mapping[date, int], longest: int | None = None, most: int = SPAN_JOBS
 ) -> Iterator[list[date]]:
-    """Cut ascending days into pieces of up to ``SPAN_JOBS`` jobs, and of up to ``longest`` days.
+    """Cut ascending days into pieces of up to ``most`` jobs or rows, and of up to ``longest`` days.
 
     >>> days = [date(2026, 3, number) for number in (1, 2, 3)]
     >>> [len(piece) for piece in spans(days, {days[0]: 200_000, days[1]: 50_000, days[2]: 1})]
@@ -20,7 +20,7 @@ def spans(
     jobs = 0
     for day in days:
         of_day = n_jobs.get(day, 0)
-        if piece and (jobs + of_day > SPAN_JOBS or len(piece) == longest):
+        if piece and (jobs + of_day > most or len(piece) == longest):
             yield piece
             piece, jobs = [], 0
         piece.append(day)

@@ -17,16 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.query import Days, Filter, In
+from esjobs.core.query import Count, Days, Filter, Query
 from esjobs.core.window import Window
 from esjobs.core.words import NAMED_LEVELS
-from esjobs.publish.publication import read_table
 from esjobs.records.jobs.day_spans import spans
 from esjobs.records.names.sites import Sites
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.memory import FINE_ROW_B, require_room
 from esjobs.records.tasks.period_sums import MOST_PERIODS, PERIOD_SUMS, PeriodSums, n_periods, site_labels
-from esjobs.schema.jobs import BUCKETS, DAYS
+from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
 from fitters.layout.columns import Labels
 
@@ -158,26 +157,16 @@ class FineSums:
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
     """Read the visible buckets of a window under filters on their keys, added up.
 
-    Memory: about 100 bytes per row of the result and of its fine sums, 250 per bucket of the largest day,
-    25 MB at least. Raises :class:`TooLargeError` as soon as there are more rows than fits have memory for.
+    Memory: about 100 bytes per row of the result and of its fine sums, and per bucket of the largest day,
+    10 MB at least. Raises :class:`TooLargeError` as soon as there are more rows than fits have memory for.
     """
-    inside = [Days.of_window(window), In("kind", ("binned",))]
-    booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
-    n_jobs: Counter[date] = Counter()
-    for row in booked:
-        n_jobs[row["day"]] += row["n_jobs"]
+    per_day = Query(("day",), (Count(),), where=(Days.of_window(window), *where), over=BUCKETS)
+    n_buckets = {row["day"]: row["n_jobs"] for row in store.aggregate(per_day).table.to_pylist()}
     adder = Adder(window)
-    waiting: list[pa.RecordBatch] = []
-    # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.
-    for piece in spans(sorted(n_jobs), n_jobs):
+    for piece in spans(sorted(n_buckets), n_buckets, most=_ADDED_TOGETHER):
         of_days = Days("day", piece[0], piece[-1])
-        waiting += store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS])
-        if sum(batch.num_rows for batch in waiting) >= _ADDED_TOGETHER:
-            adder.add(waiting)
-            waiting = []
-            require_room(adder.rows, FINE_ROW_B)
-    adder.add(waiting)
-    require_room(adder.rows, FINE_ROW_B)
+        adder.add(store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
+        require_room(adder.rows, FINE_ROW_B)
     sums = adder.sums()
     require_room(max(len(rows) for rows in sums.levels.values()))
     return sums

@@ -283,13 +283,15 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
 
 
 def rows_index(table: Table, how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
-    """Return the layout of an index of result rows; see `markers` for the extra fields."""
+    """Return the layout of an index of result rows; see `markers` and `pieces` for the extra fields."""
     fields = {column.name: _ROW_TYPES[column.type] for column in table.columns}
     if table.named != "name":
         fields |= {"name": {"type": "alias", "path": table.named}}
     fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
-    marker = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
+    marker: dict[str, Any] = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
     marker |= {"n_written": _KEPT, "over": {"type": "boolean", "index": False, "doc_values": False}}
+    if table.packed:
+        marker |= {"piece": _LONG, "pieces": _KEPT, "packed": _TYPES["bytes"]}
     return _index(fields | marker, how.of_index(monthly=monthly) | _NO_REFRESH)
 
 

@@ -4,9 +4,10 @@ One request switches the aliases of all tables; `published` records it. Empty mo
 """
 
 import contextlib
-import uuid
+import secrets
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -50,6 +51,7 @@ from esjobs.store.elastic.results.differences import Difference, difference_erro
 from esjobs.store.elastic.results.garbage import GarbageMonths
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.results.markers import Marker, Markers
+from esjobs.store.elastic.results.pieces import Packer, packed_rows
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Records
 from esjobs.store.elastic.results.repair import Repair
@@ -61,6 +63,8 @@ from esjobs.store.elastic.transport.writing import parts, refresh, sent
 from esjobs.store.lease import Lease
 from esjobs.store.process import Process
 
+# Of the random number of a generation, which each of its rows has twice
+_NUMBER_BYTES = 8
 # Values asked for in one clause; the limit of both products is 65 536
 _MOST_VALUES = 10_000
 
@@ -93,10 +97,11 @@ class Results:
         """Write rows under a new generation, all of them or none ever visible."""
         require_known(self._tables, table)
         index = self._names.rows(table, partition)
-        generation = Generation(table, partition, uuid.uuid4().hex)
+        generation = Generation(table, partition, secrets.token_hex(_NUMBER_BYTES))
         number = generation.number
         schema = table_schema(table)
         common = {"generation": number, "partition": partition}
+        packer = Packer(number) if table.packed else None
         row = 0
 
         def requests() -> Iterator[tuple[list[bytes], None]]:
@@ -106,12 +111,16 @@ class Results:
                 counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
                 row += rows.num_rows
                 names = pc.binary_join_element_wise(number, counted.cast(pa.string()), ".")
-                for _, lines in create_lines(index, names, rows, common, milliseconds=True):
+                for _, lines in create_lines("", names, rows, common, milliseconds=True):
                     yield from ((part, None) for part in parts(lines))
+                if packer is not None:
+                    packer.add(rows)
+            if packer is not None:
+                yield from ((part, None) for part in parts(packer.lines()))
 
         self._begin(generation, index)
         try:
-            with contextlib.closing(sent(self._cluster, requests())) as answers:
+            with contextlib.closing(sent(self._cluster, requests(), index=index)) as answers:
                 for _ in answers:
                     pass
             # last: without this mark nobody publishes the rows
@@ -280,6 +289,9 @@ class Results:
         left = [item for number, item in enumerate(where) if clauses[number] is None]
         at = PointInTime(self._cluster, visible.index)
         visible.require_there(at)
+        days = [item for item in where if isinstance(item, Days)]
+        if table.packed and len(days) == len(where) and not order and limit is None:
+            return _with_pieces(at, visible, requested, days, names)
         return row_pages(at, table, {"bool": {"filter": requested}}, left, names, order, limit, visible.runs)
 
     def sweep(self) -> int:
@@ -296,6 +308,23 @@ class Results:
         if any(marker.number in results._pending for results in tuple(_OPEN)):
             return False
         return marker.writer == Process.current() or marker.is_left(self._clock())
+
+
+def _with_pieces(
+    at: PointInTime,
+    visible: VisibleRows,
+    requested: Sequence[Mapping[str, Any]],
+    days: Sequence[Days],
+    names: Sequence[str],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some days from pieces, or of generations without pieces from documents."""
+    left: set[str] = set()
+    with at:
+        yield from packed_rows(at, visible.table, visible.generations, days, names, left)
+        if left:
+            some = replace(visible, generations=[each for each in visible.generations if each in left])
+            query = {"bool": {"filter": [*requested, {"terms": {"generation": some.generations}}]}}
+            yield from row_pages(at, visible.table, query, (), names, (), None, some.runs)
 
 
 # The open stores of this process, which know what they are about to publish

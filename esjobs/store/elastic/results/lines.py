@@ -1,7 +1,8 @@
 """Arrow rows as lines of bulk requests, column by column, without a Python object per value.
 
-Times are text with microseconds, days text, bytes base64. NaN and infinities are text in a hidden object, or
-in place inside maps and lists. Nulls are omitted. Documents with values unknown to the index are flagged.
+Times are text, with microseconds where one of a column has them, days text, bytes base64. NaN and infinities
+are text in a hidden object, or in place inside maps and lists. Nulls are omitted. Documents with values
+unknown to the index are flagged.
 """
 
 from base64 import b64encode
@@ -37,10 +38,11 @@ def create_lines(
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Yield creating lines for each row, as (first row, lines).
 
-    ``names``: document ids. ``common``: members of every document, at least one. ``milliseconds``: precision
-    of the index. Memory: about twenty times 0.85 MB, or the largest row.
+    ``index`` empty: the request names it. ``names``: document ids. ``common``: members of every document, at
+    least one. ``milliseconds``: precision of the index. Memory: about twenty times 0.85 MB, or the largest
+    row.
     """
-    action = f'{{"create":{{"_index":{_json(index)},"_id":'
+    action = f'{{"create":{{"_index":{_json(index)},"_id":' if index else '{"create":{"_id":'
     shared = f"}}}}\n{_json(common)[:-1]}"
     # rows per piece, as if all were equally long
     size = max(1, int(PIECE_BYTES * rows.num_rows / max(rows.nbytes, 1)))
@@ -114,9 +116,13 @@ def _parts(column: pa.Array) -> Parts:
     if pa.types.is_string(kind):
         return [_quoted(column)] if _has_escaped(column) else ['"', column, '"']
     if pa.types.is_timestamp(kind):
+        moment = column.cast(pa.timestamp("us"))
+        seconds = moment.cast(pa.timestamp("s"), safe=False)
+        if pc.all(pc.equal(seconds.cast(moment.type), moment)).as_py():
+            moment = seconds
         # cast, not strftime: eight times as fast
-        moment = column.cast(pa.timestamp("us")).cast(pa.string())
-        return ['"', pc.replace_substring(moment, " ", "T", max_replacements=1), 'Z"']
+        text = moment.cast(pa.string())
+        return ['"', pc.replace_substring(text, " ", "T", max_replacements=1), 'Z"']
     if pa.types.is_date(kind):
         return ['"', column.cast(pa.string()), '"']
     if pa.types.is_map(kind):

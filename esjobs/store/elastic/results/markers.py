@@ -14,6 +14,7 @@ from esjobs.core.errors import StoreError
 from esjobs.store.base import Generation
 from esjobs.store.elastic.layout import Names, groups, listed
 from esjobs.store.elastic.results.aliases import Location
+from esjobs.store.elastic.results.pieces import PIECE
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import create, index, write
@@ -105,9 +106,8 @@ class Markers:
 
     def unseen(self, indices: str, seen: Iterable[str]) -> Iterator[Marker]:
         """Yield the generations of indices, except the visible ones."""
-        query = {
-            "bool": {"must_not": [{"exists": {"field": "partition"}}, {"terms": {"generation": [*seen]}}]}
-        }
+        others = [{"exists": {"field": "partition"}}, PIECE, {"terms": {"generation": [*seen]}}]
+        query = {"bool": {"must_not": others}}
         with PointInTime(self._cluster, indices) as at:
             for hits in at.pages(query):
                 for hit in hits:

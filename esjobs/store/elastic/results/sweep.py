@@ -20,6 +20,7 @@ from esjobs.store.elastic.results.aliases import (
 from esjobs.store.elastic.results.differences import Difference, difference_error
 from esjobs.store.elastic.results.garbage import GarbageMonths
 from esjobs.store.elastic.results.markers import Marker, Markers, chunks
+from esjobs.store.elastic.results.pieces import PIECE, is_piece
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
@@ -191,11 +192,12 @@ def remove(cluster: Cluster, places: Sequence[Location]) -> int:
     for index, numbers in _by_index(places):
         for some in chunks(numbers):
             refresh(cluster, index)
-            chosen = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
+            chosen = [{"terms": {"generation": some}}]
+            either = {"should": [{"exists": {"field": "partition"}}, PIECE], "minimum_should_match": 1}
             with PointInTime(cluster, index) as at:
-                for hits in at.pages({"bool": {"filter": chosen}}, False):
+                for hits in at.pages({"bool": {"filter": chosen, **either}}, False):
                     write(cluster, (delete(index, hit["_id"]) for hit in hits))
-                    deleted += len(hits)
+                    deleted += sum(not is_piece(hit["_id"]) for hit in hits)
             # markers last: rows without one are found by no later sweep
             write(cluster, (delete(index, number) for number in some))
             if deleted:

@@ -91,9 +91,16 @@ class Cluster(ABC):
         """Send like :meth:`call`, with a decoder that raises ``ValueError`` for invalid JSON."""
         return self._ask(decode, method, path, *_json(body), params or {})
 
-    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> list[Any] | None:
-        """Send a ``_bulk`` request of lines; return its items, or None if all succeeded."""
-        return self._ask(_items, "POST", "/_bulk", lines, _LINES, params or {})
+    def bulk(
+        self, lines: bytes, *, index: str = "", params: Mapping[str, Any] | None = None
+    ) -> list[Any] | None:
+        """Send a ``_bulk`` request of lines; return its items, or None if all succeeded.
+
+        ``index``: that of lines which name none.
+        """
+        return self._ask(
+            _items, "POST", f"/{index}/_bulk" if index else "/_bulk", lines, _LINES, params or {}
+        )
 
     def patiently(self, ask: Callable[[], Decoded]) -> Decoded:
         """Repeat a function while it raises a passing :class:`PassingError`."""

@@ -184,15 +184,17 @@ class PointInTime:
         schema: pa.Schema,
         runs: Sequence[Mapping[str, Any]] = (),
         without: Sequence[str] = (),
+        page: int | None = None,
     ) -> Generator[pa.RecordBatch]:
-        """Yield documents as columns, in batches of at most 10 000 rows, in any order.
+        """Yield documents as columns, in batches of at most 10 000 rows, or ``page``, in any order.
 
         Large answers are sliced, two requests in flight. ``runs``: clauses of contiguously written documents;
         long ones are read apart, as many as fill a page: pages without gaps cost a fifth, those with a
         few gaps a third. ``without``: omitted members.
         """
         reader = Reader(schema)
-        with contextlib.closing(self._answers(query, reader, runs, without)) as answers:
+        page = page or page_of(schema)
+        with contextlib.closing(self._answers(query, reader, runs, without, page)) as answers:
             for answer in answers:
                 if answer.rows:
                     yield reader.batch(answer.rows)
@@ -203,10 +205,10 @@ class PointInTime:
         reader: Reader,
         runs: Sequence[Mapping[str, Any]],
         without: Sequence[str],
+        page: int,
     ) -> Generator[Answer]:
         if self._id is None:
             return
-        page = page_of(reader.schema)
         body = {"size": page, "query": query, "sort": self._order(), "track_total_hits": False}
         body |= _lighter(without)
         first = self._answer(reader, {**body, "track_total_hits": True})

@@ -71,11 +71,13 @@ def sent(
     cluster: Cluster,
     requests: Iterable[tuple[list[bytes], What]],
     before: Callable[[], None] | None = None,
+    index: str = "",
 ) -> Generator[tuple[list[str], What]]:
     """Send bulk requests, two in flight, and yield answers in any order.
 
     Yields the ids that ``create`` found present, and the label of the request. ``before`` runs ahead of each
-    attempt, one thread at a time. After a failure no further request starts.
+    attempt, one thread at a time. ``index``: that of lines which name none. After a failure no further
+    request starts.
     """
     pending: dict[Future[list[str]], What] = {}
     pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-bulk")
@@ -88,7 +90,7 @@ def sent(
 
     try:
         for lines, what in requests:
-            pending[pool.submit(send, cluster, lines, alone)] = what
+            pending[pool.submit(send, cluster, lines, alone, index)] = what
             if len(pending) >= _IN_FLIGHT:
                 yield from _answers(pending)
         while pending:
@@ -130,7 +132,9 @@ class _Outcome:
     reason: RefusedError | None = None
 
 
-def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | None = None) -> list[str]:
+def send(
+    cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | None = None, index: str = ""
+) -> list[str]:
     """Send items, split if too large, rejected ones repeated; return the ids found present."""
     present: list[str] = []
     left = list(lines)
@@ -140,7 +144,7 @@ def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | 
         try:
             if before is not None:
                 before()
-            outcome = _once(cluster, left)
+            outcome = _once(cluster, left, index)
         except PassingError as error:
             error.passing = False  # it has been repeated as a request
             raise
@@ -156,12 +160,16 @@ def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | 
             raise
         half = len(left) // 2
         # a proxy or the cluster takes smaller requests only: halves, until they fit
-        return [*present, *send(cluster, left[:half], before), *send(cluster, left[half:], before)]
+        return [
+            *present,
+            *send(cluster, left[:half], before, index),
+            *send(cluster, left[half:], before, index),
+        ]
     return present
 
 
-def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
-    items = cluster.bulk(b"".join(lines), params=_ANSWER)
+def _once(cluster: Cluster, lines: Sequence[bytes], index: str) -> _Outcome:
+    items = cluster.bulk(b"".join(lines), index=index, params=_ANSWER)
     outcome = _Outcome()
     if items is None:
         _count(cluster, lines)
@@ -175,7 +183,8 @@ def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
         if kind == "create" and status == _CONFLICT:
             outcome.present.append(about["_id"])
             continue
-        refused = refusal(cluster.location, "a document for", about["_index"], status, result.get("error"))
+        where = about.get("_index", index)
+        refused = refusal(cluster.location, "a document for", where, status, result.get("error"))
         if not isinstance(refused, RefusedError) or not (refused.passing or status == _CONFLICT):
             raise refused
         # a conflict: the same change, sent before and given up, is just being made
