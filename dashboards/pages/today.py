@@ -71,7 +71,7 @@ OPEN_FLAGS = replace(
     OPEN,
     id="today-open",
     view=replace(OPEN.view, types="main"),
-    few=("name", "site", "nights", "deviation"),
+    few=("name", "nights", "deviation"),
 )
 
 READING = Panel(

@@ -50,7 +50,7 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsInd
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
 
 
-WIDE = {"name": 190, "site": 150, "sentence": 520}
+WIDE = {"name": 180, "site": 150, "sentence": 520}
 """Pixels of columns of names and sentences, which are not to be cut."""
 
 
