@@ -111,7 +111,7 @@ def _at_least(table: Table, rows: pa.Table, severity: str | None) -> pa.Table:
     if severity is None:
         return rows
     if "severity" not in table.column_names:
-        raise UsageError(f"{table.name} have no severity; omit min_severity")
+        raise UsageError(f"table {table.name} has no severity; omit min_severity")
     if severity not in SEVERITIES:
         raise UsageError(f"unknown severity '{severity}'; use one of: {', '.join(SEVERITIES)}")
     return with_values(rows, {("severity",): SEVERITIES[SEVERITIES.index(severity) :]})

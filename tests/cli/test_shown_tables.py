@@ -165,7 +165,7 @@ def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
     ]
     missing = run("compare", "--name", "SITE33", store=two_runs)
     assert missing.exit_code == 2
-    assert "factors have no name 'SITE33'; similar: SITE03" in missing.output
+    assert "table factors has no name 'SITE33'; similar: SITE03" in missing.output
 
 
 def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> None:

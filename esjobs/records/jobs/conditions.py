@@ -90,7 +90,7 @@ def row_filters(table: tables.Table, chosen: Mapping[tuple[str, ...], Sequence[s
             continue
         for name in names:
             if name not in table.column_names:
-                raise UsageError(f"{table.name} have no {titled(name)} to filter by")
+                raise UsageError(f"table {table.name} has no {titled(name)} to filter by")
         either = tuple(In(name, tuple(values)) for name in names)
         filters.append(either[0] if len(either) == 1 else Either(either))
     return tuple(filters)

@@ -45,7 +45,7 @@ def chosen_rows(table: Table, chosen: Chosen, read: Callable[[Chosen], pa.Table]
     spelt = dict(chosen)
     for columns in absent:
         spelt[columns] = as_stored(
-            f"{table.name} have no {' or '.join(map(titled, columns))}",
+            f"table {table.name} has no {' or '.join(map(titled, columns))}",
             chosen[columns],
             _values(everything, columns),
             how=f"esjobs show {table.name} --format csv",
@@ -56,7 +56,7 @@ def chosen_rows(table: Table, chosen: Chosen, read: Callable[[Chosen], pa.Table]
 def as_stored(start: str, values: Iterable[str], stored: Collection[str], how: str = "") -> tuple[str, ...]:
     """Each value as it is spelt ``stored``; one that is not raises :class:`UsageError` that says ``start``.
 
-    >>> as_stored("flags have no name", ["iaas", "CERN"], ["CERN", "IAAS"])
+    >>> as_stored("table flags has no name", ["iaas", "CERN"], ["CERN", "IAAS"])
     ('IAAS', 'CERN')
     """
     return tuple(value if value in stored else _forgiven(start, value, stored, how) for value in values)
