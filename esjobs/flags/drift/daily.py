@@ -1,8 +1,5 @@
 """Factors of one day: a fit of its buckets with the start-up times of a run.
 
-Tasks of one day are linked by common names, as those of a window; each day is fitted alone, so that days are
-independent.
-
 Tasks of one day are linked by the names that they share, as those of a window are; each day is fitted on its
 own, so that series of days do not overlap and nothing of one day enters another.
 """
