@@ -3,10 +3,6 @@
 The service itself remembers such a reason; ``serve --once`` ends with it, and the next process would know of
 a missing night without its reason. The note lies beside the file of an embedded store, or in the state folder
 (``XDG_STATE_HOME``), which a full or read-only disk may leave writable.
-
-The service remembers such a reason itself; ``serve --once`` ends with it, and the process of the next night
-would know of a night that is missing and not why. The note lies beside the file of an embedded store, or
-where programs keep their state (``XDG_STATE_HOME``): a disk that is full or read-only may have room there.
 """
 
 import contextlib

@@ -3,10 +3,6 @@
 A fast clock makes nights of the future: sixty "missing" ones, retention that counts from them, mails about
 them. So a trigger runs a night only if other evidence reaches nearly as far. A clock without a battery starts
 in 1970, and would run a night without jobs.
-
-A clock that is ahead once makes nights of the future: sixty that are "missing", retention that counts from
-them, mails about them. So a trigger runs a night only where something else reaches nearly as far. A clock
-without a battery starts in 1970, and would run a night for which there can be no jobs.
 """
 
 from collections.abc import Iterator

@@ -3,10 +3,6 @@
 Disjoint are windows of one length that do not overlap, and two kinds of work in one window (each task is of
 one kind, and each kind has a fit of its own). Leaving out one task after the other is not such evidence: the
 remaining jobs overlap.
-
-Two sets of jobs are apart when none is in both: windows of one length that do not overlap, or two kinds of
-work in one window (each task is of one kind, and each kind has a fit of its own). Leaving out one task after
-the other is no such evidence: what is left overlaps.
 """
 
 from collections import defaultdict

@@ -1,11 +1,7 @@
 """States of one flag: a pure function of the state before and of one night.
 
 The flag after a night follows from the flag before it, from the verdicts of the night and from people's
-notes; so repeated nights give the same. See docs/flags.md for the rules in words.
-
-Nothing here reads or writes. What a flag is after a night follows from what it was after the night before,
-from the verdicts of the night and from what people entered; so a night that is run again, and those after
-it, give what they would have given in order. See docs/method.md for the rules in words.
+notes; so repeated nights give the same. See docs/method.md for the rules in words.
 """
 
 import math

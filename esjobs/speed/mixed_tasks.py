@@ -2,10 +2,6 @@
 
 Sums cannot show a site that ran merge jobs only; single jobs can. They are read for suspicious tasks alone: a
 start-up time that no line explains, a wide scatter inside a site, sites that are far apart.
-
-Sums cannot see a site that ran merge jobs only; single jobs can. They are read for the tasks that the sums
-make suspicious, and for no others: a start-up time that no line explains, a wide scatter inside a site, sites
-that are far apart.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,9 +2,6 @@
 
 Wrong event counts or CPU times of one name must not move the start-up time of every task that it ran, nor be
 read as its speed.
-
-Events that were not counted, CPU times that mean nothing: what one name records wrong must not move the
-start-up time of every task that it ran, nor be read as its speed.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,6 @@
 """Picture of a message: each deviation with its 90 % interval, beside the limit.
 
 A PNG, because mail programs show no SVG. Pillow draws it: it brings a font and has no dependencies.
-
-A PNG, because mail programs show no SVG. Pillow draws it: it needs nothing else, brings a font, and is a
-part of what a plotting library would install.
 """
 
 import io

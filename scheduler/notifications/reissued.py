@@ -2,9 +2,6 @@
 
 The reported event is gone, and another one replaces it with another night and so another id. For its reader
 it is the same event.
-
-The event that was told is gone then, and there is another one in its place, of another night and so of
-another name. For who reads it that is the same change.
 """
 
 from collections import Counter

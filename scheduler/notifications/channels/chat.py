@@ -1,9 +1,6 @@
 """Mattermost and Slack messages: a text and attachments, posted to an incoming webhook.
 
 Names come from records and may contain anything: mentions, links and markup are escaped.
-
-Names come from records and may hold anything, so that what a chat would obey (mentions, links, marks) is
-taken from them.
 """
 
 import json
