@@ -83,8 +83,8 @@ def test_in_any_order(server: Server, index_prefix: str, writers: int, seed: int
     index = Names(prefix).rows(BUCKETS)
     cluster = connect(Access(server.url))
     refresh(cluster, index)
-    markers = writers + 1
-    assert cluster.call("GET", f"/{index}/_count")["count"] == (writers + 1) * ROWS + markers
+    markers = pieces = writers + 1
+    assert cluster.call("GET", f"/{index}/_count")["count"] == (writers + 1) * ROWS + markers + pieces
     reader.close()
 
 
