@@ -102,9 +102,11 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
     last: date | None = pc.max(daily["day"]).as_py()
     queues = _queues_of_sites(daily)
-    releases = _releases_of_models(store, run, searches["cpu_model"], last)
+    changed = any(search.changes for search in searches.values())
+    k = _cpu_factors(store, run) if changed else {}
+    releases = _releases_of_models(store, searches["cpu_model"], k, last)
     found = [
-        row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues, releases)
+        row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues, k, releases)
     ]
     report = RunReport(
         "drift",
@@ -178,13 +180,14 @@ def _drift_rows(
     level: str,
     last: date | None,
     queues_of: Mapping[str, Collection[str]],
+    k: Mapping[str, tuple[float, float]],
     releases: Mapping[str, ReleaseChange],
 ) -> list[dict[str, Any]]:
     changes = searches[level].changes
     if not changes or last is None:
         return []
     edits = declared_edits(store, level, sorted({change.name for change in changes}))
-    factors = {} if level == "cpu_model" else _cpu_factors(store, run)
+    factors = {} if level == "cpu_model" else k
     rows = []
     for change in changes:
         mine = sorted(queues_of.get(change.name, ())) if level == "site" else [change.name]
@@ -202,11 +205,10 @@ def _drift_rows(
 
 
 def _releases_of_models(
-    store: JobStore, run: StoredRun, search: Search, last: date | None
+    store: JobStore, search: Search, k: Mapping[str, tuple[float, float]], last: date | None
 ) -> dict[str, ReleaseChange]:
-    if last is None or not search.changes:
+    if last is None:
         return {}
-    k = _cpu_factors(store, run)
     found = {change.name: release_behind(store, change, k, last) for change in search.changes}
     return {name: release for name, release in found.items() if release is not None}
 
