@@ -37,7 +37,7 @@ def ask_groups(
         bins=tuple(listed(more.get("bins", ()))),
         sort=more.get("sort"),
         descending=more.get("descending"),
-        top=more.get("top"),
+        top=more.get("top") or None,
         min_jobs=more.get("min_jobs", 0),
         total=more.get("total", False),
         share=more.get("share", False),

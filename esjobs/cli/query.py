@@ -50,9 +50,9 @@ from esjobs.cli.options import (
 @click.option("--desc/--asc", "descending", default=None, help="Sort order; default: largest numbers first.")
 @click.option(
     "--top",
-    type=click.IntRange(1),
+    type=click.IntRange(min=0),
     metavar="N",
-    help="Show the first N rows; the rest become one row named others.",
+    help="Show the first N rows, the rest as one row named others; default and 0: all.",
 )
 @click.option(
     "--min-jobs", type=click.IntRange(0), default=0, metavar="N", help="Omit groups with fewer than N jobs."
