@@ -200,7 +200,7 @@ class Nights:
         if last < self.due and not note.strip():
             raise UsageError(
                 f"nights from {last + timedelta(days=1)} to {self.due} are over: their flag states and "
-                "messages would be lost; give the reason (--note), or see what would be removed (--dry-run)"
+                "messages would be lost; add the reason (--note), or see what would be removed (--dry-run)"
             )
         with self._lease().turn(0.0):
             found = forget_nights(self._store, last, dry_run=True)

@@ -33,7 +33,7 @@ def enter(
     account = store.account()
     who, why = (account if by is None else by.strip()), text.strip()
     if not who:
-        raise UsageError("the name is empty; give a name (--who), or leave it out for the account")
+        raise UsageError("the name is empty; use --who NAME, or omit it for the account")
     if len(who) > _LONGEST_TEXT or len(why) > _LONGEST_TEXT:
         raise UsageError(f"the name or the note is longer than {_LONGEST_TEXT:,} characters; shorten it")
     numbers = ", ".join(f"{name} {number}" for name, number in removed.items())

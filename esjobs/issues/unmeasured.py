@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoResultError
+from esjobs.core.numbers import many
 from esjobs.issues.block_jobs import block_jobs, day_blocks
 from esjobs.issues.catalogue import USUAL
 from esjobs.issues.detectors.batch import Batch
@@ -76,6 +77,7 @@ def _require_all(stored: pa.Table, made: pa.Table, name: str, usual: str, varian
     missing = pc.sum(pc.invert(pc.is_in(keys(stored, usual), value_set=keys(made, variant)))).as_py() or 0
     if missing:
         raise NoResultError(
-            f"variant '{variant}' of '{name}' was not measured, and the time series of {missing:,} jobs of "
-            f"{day} are no longer stored. Load them again (esjobs ingest), or replay with variant '{usual}'"
+            f"variant '{variant}' of '{name}' was not measured, and the time series of "
+            f"{many(missing, 'job')} of {day} are no longer stored. Load them again (esjobs ingest), or replay "
+            f"with variant '{usual}'"
         )

@@ -104,7 +104,7 @@ def _weights(table: Mapping[str, Any]) -> Mapping[str, float]:
     weights = {area: PRIORITY_WEIGHTS[priority] for area, priority in AREAS.items()}
     weights |= {area: _number(own, area, "weights: ", least=0.0, most=_LARGEST_WEIGHT) for area in own}
     if not any(weights.values()):
-        raise UsageError("weights: all areas have weight 0; give one a positive weight")
+        raise UsageError("weights: all areas have weight 0; set at least one above 0")
     return weights
 
 

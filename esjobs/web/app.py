@@ -309,7 +309,7 @@ def _values(route: Route, sent: Iterable[tuple[str, str]]) -> dict[str, tuple[st
             names = ", ".join(accepted) or "none"
             raise UsageError(f"unknown parameter '{name:.40}'; parameters here: {names}")
         if name in values and not accepted[name].many:
-            raise UsageError(f"'{name}' stands twice; give it once")
+            raise UsageError(f"'{name}' occurs twice; use it once")
         if accepted[name].choices and value not in ("", *accepted[name].choices):
             raise UsageError(f"{name} must be one of {', '.join(accepted[name].choices)}; got '{value:.40}'")
         values[name] = (*values.get(name, ()), value)

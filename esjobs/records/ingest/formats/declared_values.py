@@ -190,7 +190,7 @@ def _named_benchmark(where: str, row: Mapping[str, str], options: Options) -> st
         named = f"'{benchmark}'" if benchmark else "none"
         raise InputError(
             f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
-            f"add a column benchmark or give {options.hint('benchmark', 'HS06')}"
+            f"add a column benchmark or use {options.hint('benchmark', 'HS06')}"
         )
     return benchmark
 
