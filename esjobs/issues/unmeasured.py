@@ -78,6 +78,6 @@ def _require_all(stored: pa.Table, made: pa.Table, name: str, usual: str, varian
     if missing:
         raise NoResultError(
             f"variant '{variant}' of '{name}' was not measured, and the time series of "
-            f"{many(missing, 'job')} of {day} are no longer stored. Load them again (esjobs ingest), or replay "
-            f"with variant '{usual}'"
+            f"{many(missing, 'job')} of {day} are no longer stored. Load them again (esjobs ingest), or "
+            f"replay with variant '{usual}'"
         )
