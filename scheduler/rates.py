@@ -43,8 +43,8 @@ class Cost:
 
     def rounded(self) -> dict[str, float]:
         """Return it by column; all but the time in whole numbers."""
-        whole = {name: round(value) for name, value in vars(self).items() if name != "processor_s"}
-        return {**whole, "processor_s": self.processor_s}
+        counts = {name: round(value) for name, value in vars(self).items() if name != "processor_s"}
+        return {**counts, "processor_s": self.processor_s}
 
 
 _NOTHING = Cost()
