@@ -38,6 +38,7 @@ def aggregated(work: NightWork, window: Window) -> NightAccount:
     try:
         outcome = aggregate(work.store, window, rules, run="night")
     except NoJobsError:
+        # a run that was cut off may have left rows that nothing shows
         tidy(work.store)
         return NightAccount(notes=(f"no jobs in {window}",))
     if outcome.written:
@@ -52,6 +53,7 @@ def aggregated(work: NightWork, window: Window) -> NightAccount:
 def aggregate_inputs(work: NightWork) -> str:
     """Return a digest of the jobs of these days and of the bucket rules."""
     window = aggregated_days(work)
+    # of the jobs themselves, not of loads: a load that brings nothing new makes no work
     prints = work.store.day_fingerprints(window).to_pylist()
     return content_id(
         {
@@ -65,6 +67,7 @@ def aggregate_inputs(work: NightWork) -> str:
 
 def _fingerprints(work: NightWork, window: Window) -> dict[date, set[tuple[Any, ...]]]:
     rows = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "fingerprint", "rules", "resolver"])
+    # a day has a row per processing type
     found: dict[date, set[tuple[Any, ...]]] = defaultdict(set)
     for row in rows.to_pylist():
         found[row["day"]].add((row["fingerprint"], row["rules"], row["resolver"]))

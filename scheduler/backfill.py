@@ -1,12 +1,13 @@
 """Backfill step of a night: older days of its windows without buckets, newest first, in pieces."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, timedelta
 
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
+from esjobs.records.jobs.day_spans import adjacent
 from esjobs.records.night import (
     NightAccount,
     NightStep,
@@ -24,9 +25,8 @@ from scheduler.settings import NightsSettings
 
 def backfill_night(work: NightWork) -> NightAccount:
     """Make the buckets of the next piece; a night that is run again keeps the piece of its first run."""
-    piece = backfilled_days(work)
     without = days_without_buckets(work.store, older_days(work))
-    piece = piece or next_piece(without, work.settings.section(NightsSettings).backfill_jobs)
+    piece = backfilled_days(work) or next_piece(without, work.settings.section(NightsSettings).backfill_jobs)
     if piece is None:
         return NightAccount(notes=(days_left(without),) if without else ())
     account = aggregated(work, piece)
@@ -54,11 +54,10 @@ def days_without_buckets(store: JobStore, window: Window | None) -> dict[date, i
     rows = read_table(store, DAYS, [Days.of_window(window)], ["day"])
     made = set(rows.column("day").to_pylist())
     unmade = [day for day in days_between(window.first_day, window.last_day) if day not in made]
-    found: dict[date, int] = {}
-    for days in _runs(unmade):
-        prints = store.day_fingerprints(days).to_pylist()
-        found |= {row["day"]: row["n_jobs"] for row in prints}
-    return dict(sorted(found.items(), reverse=True))
+    # days with buckets between them are not read
+    spans = [Window.of_days(run[0], run[-1]) for run in adjacent(unmade)]
+    prints = [row for span in spans for row in store.day_fingerprints(span).to_pylist()]
+    return dict(sorted(((row["day"], row["n_jobs"]) for row in prints), reverse=True))
 
 
 def next_piece(without: Mapping[date, int], budget: int) -> Window | None:
@@ -72,6 +71,7 @@ def next_piece(without: Mapping[date, int], budget: int) -> Window | None:
     n_jobs = 0
     for day, jobs in without.items():
         n_jobs += jobs
+        # one day always fits, or a day larger than the budget would hold up all before it
         if not budget or (chosen and n_jobs > budget):
             break
         chosen.append(day)
@@ -91,15 +91,6 @@ def after_newest(without: Mapping[date, int]) -> date:
 def days_left(without: Mapping[date, int]) -> str:
     """Describe the days that a backfill has left."""
     return f"{len(without)} older days without buckets are left, {sum(without.values()):,} jobs"
-
-
-def _runs(days: list[date]) -> Iterator[Window]:
-    """Yield adjacent days as windows: days with buckets between them are not read."""
-    start = 0
-    for end in range(1, len(days) + 1):
-        if end == len(days) or days[end] - days[end - 1] > timedelta(days=1):
-            yield Window.of_days(days[start], days[end - 1])
-            start = end
 
 
 BACKFILL = NightStep("backfill", backfill_night, inputs=backfill_inputs)

@@ -1,7 +1,6 @@
 """Trigger times: cron expressions in a named time zone, daylight saving followed; pure functions."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,8 +14,7 @@ from esjobs.core.errors import SettingsError
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONGEST_SHIFT = timedelta(hours=3)  # Clocks are never changed by more in a night
-# Triggers that are listed at most: who was away for longer needs only to know that there were some
-_MOST = 1_000
+_MOST = 1_000  # Triggers that are listed: after a longer absence it only matters that there were some
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,12 @@ class Calendar:
 
     def between(self, after: datetime, until: datetime) -> list[datetime]:
         """Return the times after a moment up to another, in order; the first thousand at most."""
-        return list(self._between(after, until))
-
-    def _between(self, after: datetime, until: datetime) -> Iterator[datetime]:
-        for _ in range(_MOST):
-            found = self.next_after(after)
-            if found is None or found > until:
-                return
-            yield found
-            after = found
+        found: list[datetime] = []
+        following = self.next_after(after)
+        while following is not None and following <= until and len(found) < _MOST:
+            found.append(following)
+            following = self.next_after(following)
+        return found
 
 
 class CalendarTrigger(BaseTrigger):  # type: ignore[misc]  # the library has no types

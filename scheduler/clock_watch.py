@@ -6,11 +6,12 @@ from datetime import timedelta
 
 from esjobs.core.clock import Clock
 
-_SLACK = timedelta(seconds=60)  # So much a clock may be slewed, or a tick be late
+_SLACK = timedelta(seconds=60)  # A clock may be slewed, or a tick be late, by this much
 
 
 def elapsed_s() -> float:
     """Return monotonic seconds, including sleep of the machine if the system counts it."""
+    # Linux only; CLOCK_MONOTONIC stops while the machine sleeps, so waking up would look like a jump
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import In
+from esjobs.core.tables import columns
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.finding import find_run
 from esjobs.publish.publication import read_table
@@ -14,7 +15,7 @@ from esjobs.schema.notifications import NOTIFICATIONS, WAITING
 from esjobs.schema.speed import FITS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 from esjobs.store.lease import lease_age_s
-from scheduler.ledger import RUNNING_NIGHTS, Ledger, Row
+from scheduler.ledger import RUNNING_NIGHTS, Ledger
 from scheduler.orders import pause_in_force
 
 
@@ -51,13 +52,13 @@ class Condition:
     lease_age_s: float | None = None
 
 
-WORK = (
-    *("processor_s", "documents_read", "documents_written", "documents_deleted", "bytes_written"),
-    *("requests", "requests_failed"),
+WORK = columns(
+    "processor_s documents_read documents_written documents_deleted bytes_written requests requests_failed"
 )
 """Columns of ``night_steps`` that are summed over a night."""
 
 _COUNTED = timedelta(days=60)  # Nights that are counted by state
+_JOBS = {"in": "jobs", "used": "jobs_used", "dropped": "jobs_dropped"}  # By column of ``nights``
 
 
 def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
@@ -66,7 +67,7 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
     stopped = last_end is not None and now - last_end > timedelta(hours=stopped_h)
     flags, fits = _results(store)
     ledger = Ledger(store, lambda: now)
-    nights = ledger.nights((now - _COUNTED).date(), None)
+    nights = ledger.nights((now - _COUNTED).date())
     found = Condition(
         open_flags=flags,
         fits=fits,
@@ -92,17 +93,12 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
         seconds={row["step"]: row["seconds"] or 0.0 for row in steps},
         work={name: sum(row[name] or 0 for row in steps) for name in WORK},
         nights=Counter(row["state"] for row in nights),
-        jobs=_jobs(last),
+        jobs={name: last[column] or 0 for name, column in _JOBS.items()},
     )
 
 
-def _jobs(row: Row) -> dict[str, int]:
-    columns = {"in": "jobs", "used": "jobs_used", "dropped": "jobs_dropped"}
-    return {name: row[column] or 0 for name, column in columns.items()}
-
-
 def _results(store: JobStore) -> tuple[dict[str, int], dict[str, bool]]:
-    # Of the latest run, its headline method, all types.
+    """Return open flags by status, and fits by level: of the latest run, its headline method, all types."""
     try:
         run = find_run(store, SPEED, SPEED.steps)
     except NoResultError:

@@ -29,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 _SLOTS = 32
 _OF_OTHERS = 28  # Slots, of all, that peers from elsewhere may have
-_LASTS_S = 5.0  # A connection is ended after so long, whatever it sends
+_LASTS_S = 5.0  # A connection is ended after this time, whatever it sends
 _LOOKED_AFTER_S = 0.25
-_GIVES_WAY_S = 0.5  # So long a new connection waits for one that gives way
+_GIVES_WAY_S = 0.5  # Longest wait of a new connection for the slot of the oldest one
 _RESERVE = 4  # Descriptors that are kept, to turn connections away when there are no others
 _LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_LOGGED_EVERY_S = 3600.0
+_LOGGED_EVERY_S = 3600.0  # A flood must not fill the log
 
-# Tells if the service is well, and what it says of itself; answers at once, from memory
+# True if the service is well, with details; answers at once, from memory
 Health = Callable[[], tuple[bool, dict[str, Any]]]
 
 
@@ -56,10 +56,9 @@ class Endpoint:
                 if path == "/metrics":
                     self._answer(200, CONTENT_TYPE_LATEST, metrics.text())
                 elif path == "/health":
-                    well, said = health()
-                    self._answer(
-                        200 if well else 503, "application/json", json.dumps(said, default=str).encode()
-                    )
+                    well, details = health()
+                    body = json.dumps(details, default=str).encode()
+                    self._answer(200 if well else 503, "application/json", body)
                 else:
                     self._answer(404, "text/plain", b"there are /metrics and /health\n")
 
@@ -111,10 +110,11 @@ class _Connection:
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    # threads of slow peers neither hold up the end of the process nor that of the server
     daemon_threads = True
     block_on_close = False
-    allow_reuse_address = True
-    request_queue_size = 64
+    allow_reuse_address = True  # a restart need not wait for TIME_WAIT
+    request_queue_size = 64  # the default of 5 drops prompt requests in a flood
 
     def __init__(
         self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], metrics: Metrics
@@ -212,6 +212,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self._say("out of file descriptors; connections are refused")
         if self._reserve:
             os.close(self._reserve.pop())
+        # the descriptor just closed takes the connection, so that its peer is not left to wait
         with contextlib.suppress(OSError):
             self.socket.accept()[0].close()
         self._keep_reserve()
@@ -237,6 +238,8 @@ def _end(connection: _Connection) -> None:
 
 
 def _is_near(client_address: Any) -> bool:
+    # a link-local address names its interface: fe80::1%eth0
     found = ipaddress.ip_address(str(client_address[0]).partition("%")[0])
+    # on a dual-stack socket 127.0.0.1 arrives as ::ffff:127.0.0.1, no loopback address for Python 3.11
     mapped = getattr(found, "ipv4_mapped", None)
     return (mapped or found).is_loopback

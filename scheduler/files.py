@@ -16,7 +16,7 @@ from scheduler.settings import NightlyFiles, NightsSettings
 
 _KEY = "files that nights have read"
 _NIGHT = "{night}"
-# Files; of more, those that changed longest ago are forgotten. Read again, a file changes nothing.
+# Of more files, those that changed longest ago are forgotten. Read again, a file changes nothing.
 _MOST_REMEMBERED = 5_000
 
 
@@ -27,7 +27,7 @@ def ingest_files(work: NightWork) -> NightAccount:
     read again by the next attempt.
     """
     settings = work.settings.section(NightsSettings)
-    seen = _seen(work.store)
+    seen: dict[str, str] = json.loads(work.store.value(_KEY) or "{}")
     rows_in = rows_out = 0
     refused: list[str] = []
     notes = [f"file not found: {name}" for name in lacking(settings.ingest, work.night)]
@@ -38,6 +38,7 @@ def ingest_files(work: NightWork) -> NightAccount:
                 continue
             chosen = prepared(work.context, sources.source(source.format), source.map)
             report = load_files(work.context, chosen, [path], source.fill)
+            # not remembered: a wrong map or fill is corrected in the settings, the file stays
             if report.fruitless:
                 why = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items())
                 refused.append(f"{path.name}: every row was rejected ({why})")
@@ -45,6 +46,7 @@ def ingest_files(work: NightWork) -> NightAccount:
             rows_in += report.rows_in
             rows_out += report.rows_out
             notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")
+            # after each file: a night that is cut off does not start over
             seen = _remember(work.store, name, state)
     if refused:
         raise InputError(f"{'; '.join(refused)}; correct the files, or their entry in nights.ingest")
@@ -82,6 +84,7 @@ def files_inputs(work: NightWork) -> str:
 def _paths(source: NightlyFiles, night: date, late_days: int) -> Iterator[Path]:
     for pattern in source.files:
         days = [night - timedelta(days=back) for back in range(late_days, -1, -1)]
+        # a pattern without the day is the same on all days
         for written in dict.fromkeys(pattern.replace(_NIGHT, str(day)) for day in days):
             yield from (Path(name) for name in glob.glob(written) if Path(name).is_file())
 
@@ -96,21 +99,14 @@ def _state(path: Path) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def _changed(state: str) -> int:
-    return int(state.partition(" ")[2])
-
-
-def _seen(store: JobStore) -> dict[str, str]:
-    text = store.value(_KEY)
-    return dict(json.loads(text)) if text else {}
-
-
 def _remember(store: JobStore, name: str, state: str) -> dict[str, str]:
+    # again when another process has written in between
     while True:
         text = store.value(_KEY)
-        seen: dict[str, str] = {**(json.loads(text) if text else {}), name: state}
+        seen: dict[str, str] = {**json.loads(text or "{}"), name: state}
         if len(seen) > _MOST_REMEMBERED:
-            del seen[min((other for other in seen if other != name), key=lambda other: _changed(seen[other]))]
+            changed_ns = {other: int(each.partition(" ")[2]) for other, each in seen.items() if other != name}
+            del seen[min(changed_ns, key=changed_ns.__getitem__)]
         if store.compare_and_set(_KEY, text, json.dumps(seen, sort_keys=True)):
             return seen
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from esjobs.core.clock import Clock
 from esjobs.core.query import Days
-from esjobs.core.window import Window
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
 from esjobs.store.base import Hide, JobStore
@@ -54,6 +53,7 @@ class Ledger:
         """Replace the account of a night; the old one stays, invisible, until :meth:`tidy`."""
         name = str(row["night"])
         changes = [self._store.replace(NIGHT_STEPS, name, rows_table(NIGHT_STEPS, steps).to_batches())]
+        # steps change between two accounts of a night far more often than the night itself
         if row != self._written:
             changes.append(self._store.replace(NIGHTS, name, rows_table(NIGHTS, [row]).to_batches()))
         self._store.publish(changes)
@@ -72,18 +72,13 @@ class Ledger:
             self.tidy()
 
     def _rows(self, table: Any, first: date | None, last: date | None) -> list[Row]:
-        where = []
-        if first is not None or last is not None:
-            if first is not None and last is not None and first > last:
-                return []
-            where = [Days("night", first or date.min, last or date.max)]
-        rows: list[Row] = read_table(self._store, table, where).to_pylist()
+        first, last = first or date.min, last or date.max
+        if first > last:
+            return []
+        rows: list[Row] = read_table(self._store, table, [Days("night", first, last)]).to_pylist()
         return rows
 
 
 def days_between(first: date, last: date) -> list[date]:
     """Return all days from first to last, both included; none if last lies before first."""
-    if first > last:
-        return []
-    window = Window.of_days(first, last)
-    return [date.fromordinal(window.first_day.toordinal() + number) for number in range(window.days)]
+    return [date.fromordinal(day) for day in range(first.toordinal(), last.toordinal() + 1)]

@@ -39,6 +39,9 @@ class Metrics:
         def gauge(name: str, meaning: str, *labels: str) -> Gauge:
             return Gauge(f"esjobs_{name}", meaning, labels, registry=self.registry)
 
+        def counter(name: str, meaning: str, *labels: str) -> Counter:
+            return Counter(f"esjobs_{name}", meaning, labels, registry=self.registry)
+
         self._success = gauge("last_success_timestamp_seconds", "End of the newest completed night")
         self._trigger = gauge("last_trigger_timestamp_seconds", "Last trigger of the service")
         self._next = gauge("next_trigger_timestamp_seconds", "Next trigger of the service")
@@ -54,21 +57,14 @@ class Metrics:
         self._fits = gauge("fit_ok", "1 if the latest fit converged", "level")
         self._last_end = gauge("last_job_end_timestamp_seconds", "End of the newest job")
         self._stopped = gauge("ingest_stopped", "1 if no job has ended for nights.ingest_stopped_h hours")
-        self._triggers = Counter("esjobs_triggers", "Triggers by result", ["result"], registry=self.registry)
+        self._triggers = counter("triggers", "Triggers by result", "result")
+        self._tasks = counter("periodic_tasks", "Periodic tasks between nights, by result", "task", "result")
+        self._refused = counter(
+            "endpoint_refused", "Connections closed without a response, by missing resource", "reason"
+        )
+        # at 0 from the start: rate() misses the step from absent to 1
         for result in _RESULTS:
             self._triggers.labels(result)
-        self._tasks = Counter(
-            "esjobs_periodic_tasks",
-            "Periodic tasks between nights, by result",
-            ["task", "result"],
-            registry=self.registry,
-        )
-        self._refused = Counter(
-            "esjobs_endpoint_refused",
-            "Connections closed without a response, by missing resource",
-            ["reason"],
-            registry=self.registry,
-        )
         for reason in _REASONS:
             self._refused.labels(reason)
 
@@ -107,6 +103,7 @@ class Metrics:
         if condition.last_end is not None:
             self._last_end.set(condition.last_end.timestamp())
         self._stopped.set(condition.stopped)
+        # steps of the night before must not stand beside those of the newest
         self._seconds.clear()
         for step, seconds in condition.seconds.items():
             self._seconds.labels(step).set(seconds)

@@ -32,7 +32,7 @@ from scheduler.windows import headline_of, windows_of
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
-# Why a night is missing that was run; what files it lacks stands behind it
+# Reason of a night that ran and counts as missing; the files that it lacks follow
 NO_JOBS = "no jobs ended on this day"
 
 
@@ -59,7 +59,7 @@ class NightRunner:
     def prepare(self, night: date) -> None:
         """Run the steps that may bring late records. A failure repeats in :meth:`run`, which reports it."""
         if any(step.first for step in self.steps):
-            self._attempt(night).prepare()
+            _Attempt(self, night).prepare()
             self.prepared.add(night)
 
     def run(self, night: date, *, again: bool = False) -> Row:
@@ -69,18 +69,15 @@ class NightRunner:
         need its result are run. Raises :class:`StoreError` only if not even that can be written,
         :class:`StoreBusyError` if another process runs nights.
         """
-        return self._attempt(night, again=again).run()
+        return _Attempt(self, night, again=again).run()
 
     def note_failure(self, night: date, reason: str) -> Row:
         """Write a failed account of a night afterwards, notify, and return it."""
-        return self._attempt(night).note_failure(reason)
-
-    def _attempt(self, night: date, *, again: bool = False) -> "_Attempt":
-        return _Attempt(self, night, again=again)
+        return _Attempt(self, night).note_failure(reason)
 
 
 class _Attempt:
-    def __init__(self, runner: NightRunner, night: date, *, again: bool) -> None:
+    def __init__(self, runner: NightRunner, night: date, *, again: bool = False) -> None:
         context = runner.context
         self._begun = night in runner.prepared
         self._settings = settings = context.settings.section(NightsSettings)
@@ -105,10 +102,8 @@ class _Attempt:
         self._begin()
         try:
             self._run_steps()
-        except EsjobsError as error:
-            self._fail(self._reason(str(error)))
         except Exception as error:
-            self._fail(self._reason(self._defect(error)))
+            self._fail(self._reason(self._text_of(error)))
         return self._row
 
     def prepare(self) -> None:
@@ -138,6 +133,7 @@ class _Attempt:
             "state": "running",
             "reason": None,
             "backfill": before.get("backfill"),
+            # steps done beforehand, by prepare(), are of the same attempt
             "attempt": (before.get("attempt") or 0) + (not self._begun),
             "began": self._work.clock(),
             "finished": None,
@@ -156,9 +152,9 @@ class _Attempt:
                 self._left_out.append(name)
                 continue
             if step.after_failure and self._failures:
-                self._end("failed", self._reason())  # it reports what stands there
+                self._end("failed", self._reason())  # the step reports the account, so it must be final
             done = self._do(position, name, step, work)
-            # what is known after aggregation decides on the steps behind it
+            # only after aggregation it is certain whether the day has jobs, late ones included
             if done and step.name == "aggregate":
                 idle = not self._look_at_day()
             if step.name == "backfill":
@@ -167,6 +163,7 @@ class _Attempt:
 
     def _close(self, *, idle: bool) -> None:
         self._row["steps_done"] = self._n_done
+        # runs were named before the fits; windows without enough jobs got none
         if self._work.unfitted:
             fitted = [window for window in self._work.windows if window not in self._work.unfitted]
             self._row["runs"] = ",".join(question_of(self._work, window).run for window in fitted) or None
@@ -192,13 +189,9 @@ class _Attempt:
         """Do a step unless it is done with the same inputs; return False if it failed."""
         self._alive()
         began, processor, work_before = self._retry.timer(), self._retry.processor(), work.store.work()
-        account = {
-            "night": work.night,
-            "step": name,
-            "position": position,
-            "attempt": self._row["attempt"],
-            "inputs": None,
-        }
+        attempt = self._row["attempt"]
+        account: Row = {"night": work.night, "step": name, "position": position, "attempt": attempt}
+        account["inputs"] = None
         try:
             off = step.off(work)
             account["inputs"] = "left out" if off else self._patiently(lambda: step.inputs(work))
@@ -207,10 +200,10 @@ class _Attempt:
                 return True
             _log.info("night %s: %s", work.night, name)
             done = NightAccount(notes=off) if off else self._patiently(lambda: step.function(work))
-        except EsjobsError as error:
-            outcome: Row = {"state": "failed", "reason": str(error)}
         except Exception as error:
-            outcome = {"state": "failed", "reason": self._defect(error)}
+            reason = self._text_of(error)
+            outcome: Row = {"state": "failed", "reason": reason}
+            self._note_step_failure(name, step, work, reason)
         else:
             notes = "; ".join(done.notes) or None
             outcome = {"state": "done", "rows_in": done.rows_in, "rows_out": done.rows_out, "notes": notes}
@@ -219,19 +212,18 @@ class _Attempt:
         account |= {"seconds": self._retry.timer() - began, "finished": work.clock()}
         account |= work_columns(work.store.work() - work_before, self._retry.processor() - processor)
         self._accounts[name] = account | outcome
-        is_done: bool = outcome["state"] == "done"
-        if not is_done:
-            self._note_step_failure(name, step, work, outcome["reason"])
         self._write()
-        return is_done
+        return bool(outcome["state"] == "done")
 
     def _stands(self, name: str, step: NightStep, work: NightWork, inputs: str | None) -> bool:
         """True if a step is done with these inputs, and its results are stored."""
         earlier = self._earlier.get(name)
+        # a step without inputs has external ones, such as pending mail: it runs every time
         if self._again or inputs is None or earlier is None:
             return False
         if earlier["state"] != "done" or earlier["inputs"] != inputs:
             return False
+        # results may have been pruned or removed since
         return self._patiently(lambda: step.stands(work))
 
     def _note_step_failure(self, name: str, step: NightStep, work: NightWork, reason: str) -> None:
@@ -249,13 +241,16 @@ class _Attempt:
             texts.append(f"skipped: {', '.join(self._left_out)}")
         return "; ".join([*texts, *([end] if end else [])])
 
-    def _defect(self, error: Exception) -> str:
-        """Log a defect and return its kind alone for the ledger: its text may contain anything."""
+    def _text_of(self, error: Exception) -> str:
+        """Return the text of an error of ours; log a defect and return its kind alone."""
+        if isinstance(error, EsjobsError):
+            return str(error)
+        # the ledger is mailed and shown; the text of a foreign exception may contain anything
         _log.error("night %s: internal error", self._work.night, exc_info=error)
         return f"internal error in esjobs ({type(error).__name__}); see the log and report it"
 
     def _look_at_day(self) -> bool:
-        # Adds the jobs of the day to the account; False without jobs.
+        """Add the jobs of the day to the account; return False without jobs."""
         work = self._work
         day = [Days("day", work.night, work.night)]
         columns = ["n_in", "n_used", "n_dropped"]
@@ -266,7 +261,7 @@ class _Attempt:
         return bool(n_in)
 
     def _choose_windows(self) -> None:
-        # Those whose days have buckets.
+        """Choose the windows whose days have buckets: only after the backfill that is certain."""
         work = self._work
         first = self._patiently(work.store.span).first
         covered = self._patiently(lambda: covered_since(work))
@@ -285,7 +280,7 @@ class _Attempt:
         except StoreBusyError:
             raise
         except StoreError as error:
-            # what failed first has to be repaired; that it cannot be written is often its consequence
+            # the first failure has to be repaired; the second is often its consequence
             also = "" if str(error) in reason else f"; the failure could not be recorded: {error}"
             raise StoreError(f"night {night} failed: {reason}{also}") from error
         for step in self._steps:
@@ -312,21 +307,14 @@ class _Attempt:
         self._patiently(lambda: self._ledger.write(self._row, order))
 
     def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
-        work = self._work
-        return self._retry.until_answered(
-            ask,
-            lambda error: _may_pass(error, work.settings.location),
-            self._deadline,
-            self._settings,
-            f"night {work.night}: ",
-        )
+        is_file = self._work.settings.location.startswith("duckdb:")
 
+        def may_pass(error: Exception) -> bool:
+            # trouble of a cluster may end by itself, unless an operator must fix it
+            return not is_file and not isinstance(error, SchemaError | PublishedError | ReadLimitError)
 
-def _may_pass(error: Exception, store: str) -> bool:
-    # Trouble of a cluster may end by itself, unless an operator must fix it.
-    return not store.startswith("duckdb:") and not isinstance(
-        error, SchemaError | PublishedError | ReadLimitError
-    )
+        prefix = f"night {self._work.night}: "
+        return self._retry.until_answered(ask, may_pass, self._deadline, self._settings, prefix)
 
 
 def work_columns(work: Work, processor_s: float) -> Row:
@@ -345,15 +333,8 @@ def work_columns(work: Work, processor_s: float) -> Row:
 
 def why_missing(work: NightWork) -> str:
     """Return the reason why a night that ran is missing: no jobs, perhaps because a file did not come."""
-    return "; ".join(
-        [
-            NO_JOBS,
-            *(
-                f"file not found: {name}"
-                for name in lacking(work.settings.section(NightsSettings).ingest, work.night)
-            ),
-        ]
-    )
+    absent = lacking(work.settings.section(NightsSettings).ingest, work.night)
+    return "; ".join([NO_JOBS, *(f"file not found: {name}" for name in absent)])
 
 
 def succeeded(rows: Sequence[Mapping[str, Any]]) -> bool:

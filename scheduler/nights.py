@@ -38,7 +38,7 @@ from scheduler.settings import NightsSettings
 from scheduler.steps import night_steps
 from scheduler.witnesses import last_complete_day, require_plausible
 
-# A step may be silent for so long before another process takes the nights over from one elsewhere
+# Silence of a step after which another process takes the nights over from one on another machine
 _LONGEST_STEP_S = 1_800.0
 _log = logging.getLogger(__name__)
 NOT_RUN = "not run"  # Why a night is missing that no trigger ran
@@ -110,7 +110,6 @@ class Nights:
         have. Its nights without an account become failed with this reason before they are made up for. Raises
         :class:`ClockError` if the clock seems wrong, see :mod:`scheduler.witnesses`.
         """
-
         paused = pause_in_force(self._store)
         if paused is not None:
             _log.warning("nothing is run: nights are paused %s; esjobs nights resume", paused)
@@ -119,6 +118,7 @@ class Nights:
         def chosen(runner: NightRunner) -> list[date]:
             due = self.due
             self._require_plausible(due)
+            # files first: late records in them decide which nights are run again
             if self._settings.ingest:
                 runner.prepare(due)
             missing = self._missing(due - timedelta(days=1))
@@ -141,6 +141,7 @@ class Nights:
         due = self.due
         stored = self._ledger.night(due)
         choice = self._choice(due, self._missing(due - timedelta(days=1)))
+        # the due night is done already: the next trigger comes when another day is over
         if choice == [due] and stored is not None and stored["state"] == "done":
             choice = [due + timedelta(days=1)]
         return Planner(self._context, self._steps).plan(choice)
@@ -204,7 +205,7 @@ class Nights:
             )
         with self._lease().turn(0.0):
             found = forget_nights(self._store, last, dry_run=True)
-            # first: nothing is removed without its order
+            # the order first: nothing is removed without a record of who wanted it
             enter(self._store, "forget", by=by, text=note, now=self._clock(), night=last, removed=found)
             return forget_nights(self._store, last)
 
@@ -232,8 +233,9 @@ class Nights:
             require_plausible(self._store, self._clock, night)
 
     def _missing(self, last: date, first: date | None = None, *, with_jobs_only: bool = True) -> list[date]:
-        """Nights up to one that are not done, oldest first; ``with_jobs_only``: nights without jobs only if
-        jobs have come since.
+        """Return nights that are not done, oldest first.
+
+        ``with_jobs_only``: those that ran without jobs only if jobs have come since.
         """
         stored = {row["night"]: row for row in self._ledger.nights(None, last)}
         since = first or self._remembered(list(stored), last)
@@ -252,20 +254,20 @@ class Nights:
         return nights & set(self._store.day_fingerprints(window).column("day").to_pylist())
 
     def _with_late_records(self, due: date) -> list[date]:
-        # Nights done whose windows have a day, within `late_days`, that has changed enough since.
+        """Return nights done whose windows have a day, within ``late_days``, that has changed since."""
         since, before = self._late_since(due), due - timedelta(days=1)
-        if since > before:
-            return []
-        window = Window.of_days(since, before)
-        changed = self._changed(window)
+        changed = self._changed(Window.of_days(since, before)) if since <= before else None
         if not changed:
             return []
+        # a changed day is in the windows of every night after it
         rows = self._ledger.nights(min(changed), before)
         return [row["night"] for row in rows if row["state"] == "done"]
 
     def _changed(self, window: Window) -> set[date]:
-        # Days whose jobs have changed since they were aggregated; not those with a few late jobs among many,
-        # which the due night adds, and which move no result of the nights before.
+        """Return days whose jobs have changed since they were aggregated.
+
+        Not those with a few late jobs among many: the due night adds them, and no earlier result moves.
+        """
         now = days_behind(self._store, window, self._rules)
         if not now:
             return set()
@@ -291,7 +293,7 @@ class Nights:
                 self._ledger.write({"night": night, "state": "missing", "reason": NOT_RUN, "attempt": 0}, [])
 
     def _remembered(self, stored: Sequence[date], last: date) -> date | None:
-        # First night that must have an account: as far back as retention keeps each.
+        # the first night that must have an account: as far back as retention keeps every one
         if not stored:
             return None
         kept = self._context.settings.section(RetentionSettings).keep_daily
@@ -307,4 +309,5 @@ class Nights:
 
 
 def _was_empty(row: dict[str, Any] | None) -> bool:
+    # a night that no trigger ran is missing too, after 0 attempts
     return row is not None and row["state"] == "missing" and bool(row["attempt"])

@@ -21,13 +21,13 @@ def notify_night(work: NightWork) -> NightAccount:
 
 
 def _alerts(work: NightWork) -> list[Notice]:
-    # Alerts without a table: this very night has no jobs, and no jobs arrive any more.
+    # alerts without a table: this very night has no jobs, or no jobs arrive any longer
     alerts = list[Notice]()
     row = Ledger(work.store, work.clock).night(work.night)
+    # the account says "running" until the last step, this one, is done
     if not work.windows and row is not None and row["state"] == "running":
-        alerts += night_notices(
-            [{"night": work.night, "state": "missing", "reason": why_missing(work)}], since=work.night
-        )
+        missing = {"night": work.night, "state": "missing", "reason": why_missing(work)}
+        alerts += night_notices([missing], since=work.night)
     alerts += alerts_of(work.store, work.settings, work.night)
     now, hours = work.clock(), work.settings.section(NightsSettings).ingest_stopped_h
     last = work.store.span().last

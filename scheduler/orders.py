@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from types import MappingProxyType
 from typing import Any
 
 from esjobs.core.errors import UsageError
@@ -24,7 +23,7 @@ def enter(
     text: str,
     now: datetime,
     night: date | None = None,
-    removed: Mapping[str, int] = MappingProxyType({}),
+    removed: Mapping[str, int] | None = None,
 ) -> None:
     """Keep an order; ``by`` None: the account; ``removed``: numbers of nights by table.
 
@@ -36,7 +35,7 @@ def enter(
         raise UsageError("the name is empty; use --who NAME, or omit it for the account")
     if len(who) > _LONGEST_TEXT or len(why) > _LONGEST_TEXT:
         raise UsageError(f"the name or the note is longer than {_LONGEST_TEXT:,} characters; shorten it")
-    numbers = ", ".join(f"{name} {number}" for name, number in removed.items())
+    numbers = ", ".join(f"{name} {number}" for name, number in (removed or {}).items())
     row = {
         "order_id": content_id({"action": action, "at": format_time(now), "by": who}),
         "action": action,

@@ -41,9 +41,10 @@ def noted(store: str) -> PendingFailure | None:
     """Return the reason left; None without one, and for a foreign file."""
     for path in _paths(store):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            said = json.loads(path.read_text())
-            if said["place"] == store:
-                return PendingFailure(str(said["reason"]), date.fromisoformat(said["until"]))
+            note = json.loads(path.read_text())
+            # the state folder serves several stores
+            if note["place"] == store:
+                return PendingFailure(str(note["reason"]), date.fromisoformat(note["until"]))
     return None
 
 
@@ -56,9 +57,10 @@ def forget(store: str) -> None:
 
 def _paths(store: str) -> Iterator[Path]:
     file = store.removeprefix("duckdb:")
-    # a store that is not there may be a wrong name: nothing is left in that folder
+    # an absent file may be a wrong name: nothing is left in that folder
     if file != store and Path(file).exists():
         yield Path(f"{file}.unwritten")
+    # raised by expanduser() where the account has no home
     with contextlib.suppress(RuntimeError):
         state = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
         yield Path(state) / "esjobs" / f"{content_id({'place': store})}.unwritten"

@@ -30,7 +30,7 @@ from scheduler.windows import windows_of
 
 _LEARNED_FROM = 5  # Nights; fewer follow a change of the installation sooner, more even out a single one
 _FORECAST_FROM = 7  # Days: a week has quiet ones
-_MOST_NIGHTS = 400
+_MOST_NIGHTS = 400  # A backfill by a tiny budget has no end within reach
 _SCHEMA = pa.schema(
     [
         ("night", pa.date32()),
@@ -68,6 +68,7 @@ class _Night:
             return self.changed
         if step == "backfill":
             return self.older
+        # steps that follow the buckets of a day, whichever step made them
         if step in ("detect", "score", "today"):
             return self.changed + self.older
         length = _fitted(step)
@@ -94,10 +95,8 @@ class _DayJobs:
 
     def jobs_of(self, window: Window, forecast: int, last: date) -> int:
         """Return the jobs of days with buckets in a window; days after ``last`` are forecast."""
-        ahead = max((window.last_day - last).days, 0)
-        return sum(n for day, n in self.jobs.items() if window.first_day <= day <= window.last_day) + (
-            ahead * forecast
-        )
+        stored = sum(n for day, n in self.jobs.items() if window.first_day <= day <= window.last_day)
+        return stored + forecast * max((window.last_day - last).days, 0)
 
     def make(self, night: date, piece: Window | None) -> tuple[dict[date, int], dict[date, int]]:
         """Move the days that a night makes to those with buckets; return what it reads of both kinds."""
@@ -127,8 +126,7 @@ class Planner:
     def __init__(self, context: Context, steps: Sequence[NightStep]) -> None:
         self._context = context
         self._steps = steps
-        self._settings = context.settings.section(NightsSettings)
-        settings = self._settings
+        self._settings = settings = context.settings.section(NightsSettings)
         self._schedule = Schedule(settings.windows, settings.headline, settings.late_days)
         self._ledger = Ledger(context.store, context.clock)
 
@@ -141,8 +139,7 @@ class Planner:
         for night in self._nights(nights, day_jobs, history):
             cost = Cost()
             for name, step in self._names(night):
-                off = step.off(NightWork(self._context, night.night, self._schedule))
-                units = 0.0 if off else night.units(name)
+                units = 0.0 if step.off(self._work(night.night)) else night.units(name)
                 learned = history.cost(name, units)
                 cost += rates.cost(name, units) if learned is None else learned
             rows.append(
@@ -173,9 +170,8 @@ class Planner:
         late = Window.of_days(min(each.first_day for each in looked_at), max(nights))
         first = min(longest_window(work).first_day for work in works)
         jobs = self._jobs(first, max(nights))
-        older = Window.of_days(first, late.first_day) if first < late.first_day else None
-        without = days_without_buckets(store, older)
-        without.pop(late.first_day, None)
+        before = late.first_day - timedelta(days=1)
+        without = days_without_buckets(store, Window.of_days(first, before) if first <= before else None)
         rules = self._context.settings.section(CleaningRules)
         return _DayJobs(jobs, *days_and_late_jobs(store, late, rules), without)
 
@@ -206,9 +202,9 @@ class Planner:
             yield _Night(night, own, brought, made, sum(older.values()), piece, windows)
 
     def _piece(self, day_jobs: _DayJobs, window: Window) -> Window | None:
-        inside = {day: n for day, n in day_jobs.without.items() if day >= window.first_day}
-        day_jobs.without = inside
-        return next_piece(inside, self._settings.backfill_jobs)
+        # the window moves on by a night: its oldest days need no buckets any longer
+        day_jobs.without = {day: n for day, n in day_jobs.without.items() if day >= window.first_day}
+        return next_piece(day_jobs.without, self._settings.backfill_jobs)
 
     def _windows(self, work: NightWork, day_jobs: _DayJobs, forecast: int, newest: date) -> dict[int, int]:
         first = min({**day_jobs.jobs, **day_jobs.without}, default=work.night)
@@ -302,10 +298,14 @@ class _History:
 def sentences(rows: pa.Table, most: int = 10) -> list[str]:
     """Describe a plan, a line per night, and the nights of the backfill together."""
     listed: list[dict[str, Any]] = rows.to_pylist()
-    lines = [f"night {row['night']}: {cost_in_words(row)}{_of_backfill(row)}" for row in listed[:most]]
+    backfill = [row for row in listed if row["backfill"] is not None]
+    lines = [
+        f"night {row['night']}: {cost_in_words(row)}"
+        + (f"; with older days {row['backfill']}" if row in backfill else "")
+        for row in listed[:most]
+    ]
     if len(listed) > most:
         lines.append(f"... and {many(len(listed) - most, 'further night')}")
-    backfill = [row for row in listed if row["backfill"] is not None]
     if len(backfill) > 1:
         total = sum((Cost.of(row) for row in backfill), Cost()).rounded()
         lines.append(f"{many(len(backfill), 'night')} with backfill, in all: {cost_in_words(total)}")
@@ -326,10 +326,6 @@ def cost_in_words(row: Mapping[str, Any]) -> str:
         f"reads {read} documents, writes {written}, about {row['processor_s'] / 3600:.2g} processor hours, "
         f"{_size(row['bytes_written'])}"
     )
-
-
-def _of_backfill(row: Mapping[str, Any]) -> str:
-    return "" if row["backfill"] is None else f"; with older days {row['backfill']}"
 
 
 def _size(number: float) -> str:

@@ -1,7 +1,7 @@
 """Costs of a first night, measured elsewhere: made-up jobs in the file and on Elasticsearch 8."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -30,16 +30,11 @@ class Cost:
     processor_s: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(*(a + b for a, b in zip(self.numbers, other.numbers, strict=True)))
+        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def times(self, factor: float) -> "Cost":
-        """Return so many of it."""
-        return Cost(*(number * factor for number in self.numbers))
-
-    @property
-    def numbers(self) -> tuple[float, float, float, float]:
-        """The numbers in the order of the fields."""
-        return self.documents_read, self.documents_written, self.bytes_written, self.processor_s
+        """Return the cost multiplied by a factor."""
+        return Cost(*(number * factor for number in astuple(self)))
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Cost":
@@ -48,13 +43,8 @@ class Cost:
 
     def rounded(self) -> dict[str, float]:
         """Return it by column; all but the time in whole numbers."""
-        read, written, size, seconds = self.numbers
-        return {
-            "documents_read": round(read),
-            "documents_written": round(written),
-            "bytes_written": round(size),
-            "processor_s": seconds,
-        }
+        counts = {name: round(value) for name, value in vars(self).items() if name != "processor_s"}
+        return {**counts, "processor_s": self.processor_s}
 
 
 _NOTHING = Cost()
@@ -103,7 +93,7 @@ _SHARED_ROWS, _SHARED_BY = 15_000, 80_000
 # Per window and method: rows whatever there is, and rows per queue
 _ROWS_OF_WINDOW, _ROWS_OF_QUEUE = 450, 25
 _BYTES_OF_ROW = {"duckdb": 295, "cluster": 740}
-_FIT_S = {"duckdb": 1.0, "cluster": 1.6}
+_FIT_S = {"duckdb": 1.0, "cluster": 1.6}  # Of a method and window
 _MOST_READ = 500_000  # Jobs of tasks with several kinds of work that a fit reads at most
 # Rows per queue of the steps that follow from fits, and their time
 _OTHER_ROWS = {"drift": 13, "decompose": 8, "watch": 1}
@@ -193,5 +183,6 @@ class FirstRates:
         (few, few_jobs), (many, many_jobs) = found
         if not few or many_jobs <= few_jobs:
             return 1.0
+        # buckets grow as a power of the jobs: those of the first jobs of a task are new, later ones repeat
         growth = float(np.log(many / few) / np.log(many_jobs / few_jobs))
         return float(many * (n_jobs / many_jobs) ** growth / n_jobs)

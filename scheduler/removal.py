@@ -26,6 +26,7 @@ def forget_nights(store: JobStore, after: date, *, dry_run: bool = False) -> dic
     changes: list[Change] = [
         Hide(table, night.isoformat()) for table, found in nights.items() for night in sorted(found)
     ]
+    # states are one row per flag, not per night: they follow anew from the remaining history
     if nights[FLAG_HISTORY]:
         changes += states_of(store, after)
     if changes:

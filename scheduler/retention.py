@@ -17,8 +17,8 @@ def prune_night(work: NightWork) -> NightAccount:
     report = prune_all(work.store, keep, settings.keep_bucket_months, settings.undo_days, work.clock())
     ledger = Ledger(work.store, work.clock)
     nights = [row["night"] for row in ledger.nights()]
-    kept = kept_nights(nights, keep.newest, keep.daily, keep.weekly, keep.monthly)
-    gone = sorted(set(nights) - kept - {work.night})
+    # the running night stays, even one of long ago: its account is still written
+    gone = sorted({*nights} - kept_nights(nights, keep) - {work.night})
     ledger.remove(gone)
     return NightAccount(
         report.rows_in + len(nights),
@@ -27,18 +27,19 @@ def prune_night(work: NightWork) -> NightAccount:
     )
 
 
-def kept_nights(nights: Sequence[date], newest: int, daily: int, weekly: int, monthly: int) -> set[date]:
+def kept_nights(nights: Sequence[date], keep: Keep) -> set[date]:
     """Return the nights to keep: the newest, and the newest of each day, week and month.
 
     >>> days = [date(2025, 1, 1 + number) for number in range(31)]
-    >>> [night.day for night in sorted(kept_nights(days, 2, 3, 2, 1))]
+    >>> [night.day for night in sorted(kept_nights(days, Keep(2, 3, 2, 1)))]
     [26, 29, 30, 31]
     """
     ordered = sorted(nights, reverse=True)
-    kept = set(ordered[: max(newest, daily, 1)])
+    # there is one night a day
+    kept = set(ordered[: max(keep.newest, keep.daily, 1)])
     periods: tuple[tuple[int, Callable[[date], tuple[int, ...]]], ...] = (
-        (weekly, lambda night: night.isocalendar()[:2]),
-        (monthly, lambda night: (night.year, night.month)),
+        (keep.weekly, lambda night: night.isocalendar()[:2]),
+        (keep.monthly, lambda night: (night.year, night.month)),
     )
     for number, period in periods:
         first: dict[tuple[int, ...], date] = {}

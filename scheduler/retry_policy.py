@@ -43,6 +43,7 @@ class RetryPolicy:
             try:
                 return ask()
             except (StoreError, BooksError) as error:
+                # a pause that ends after the deadline would be in vain
                 if self.timer() + pause > deadline or not may_pass(error):
                     raise
                 _log.warning("%s%s; retrying in %.0f s", said, error, pause)

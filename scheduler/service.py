@@ -29,7 +29,7 @@ from scheduler.metrics import Metrics
 _log = logging.getLogger(__name__)
 _HEARTBEAT_S = 30
 _DAY = timedelta(days=1)
-# After a trigger that was refused because of the clock; jobs that come meanwhile may be evidence
+# Pause after a trigger that was refused because of the clock; jobs that come meanwhile may be evidence
 _REFUSED_FOR_S = 600.0
 STARTING = "starting: the store has not responded yet"
 
@@ -97,6 +97,7 @@ class Service:
         if self._starting is not None:
             self._ask()
         now = self._clock()
+        # the clock was fast when the last trigger ran; smaller steps back repeat nothing
         if self._seen - now > _DAY:
             self._seen = now - _DAY
         times = self._calendar.between(self._seen, now)
@@ -107,15 +108,15 @@ class Service:
             return False
         if len(times) > 1 and self._refused_at is None:
             _log.warning("missed %d scheduled triggers; running once", len(times))
-        before = self._seen
-        # a time that comes while nights are run is seen by the next tick
-        self._seen = now
+        # a trigger that comes due while nights are run is left to the next tick
+        before, self._seen = self._seen, now
         if not self._run():
             self._seen = before
         return True
 
     def clock_moved(self, by: timedelta) -> None:
         """Note a change of the clock: triggers refused because of it are repeated."""
+        # the pause after a refusal ends at once
         if self._refused_at is not None:
             self._refused_at = -math.inf
         text = f"moved by {by.total_seconds():+.0f} s, to {self._clock():%Y-%m-%d %H:%M:%S} UTC"
@@ -126,14 +127,16 @@ class Service:
 
     def health(self) -> tuple[bool, dict[str, Any]]:
         """Return True if the last trigger succeeded and jobs arrive, with details; needs no store."""
+        # asked by threads of the endpoint while a night runs: one consistent picture, no store
         with self._lock:
             condition, failure, starting = self._condition, self._failure, self._starting
-            clock = self._clock_change
-        said = {
-            "ok": failure is None and starting is None and not condition.stopped,
+            clock_change = self._clock_change
+        ok = failure is None and starting is None and not condition.stopped
+        return ok, {
+            "ok": ok,
             "starting": starting,
             "failure": failure,
-            "clock": clock,
+            "clock": clock_change,
             "future_nights": len(condition.future),
             "ingest_stopped": condition.stopped,
             "last_night": condition.last_night,
@@ -141,7 +144,6 @@ class Service:
             "last_success": condition.last_success,
             "next_trigger": self._calendar.next_after(self._clock()),
         }
-        return bool(said["ok"]), said
 
     def take_note(self, condition: Condition) -> None:
         """Keep the health: the store has answered."""
@@ -169,8 +171,7 @@ class Service:
     def _run(self) -> bool:
         # False if refused because of the clock.
         self._metrics.running(on=True)
-        failure = None
-        self._refused_at = None
+        failure = self._refused_at = None
         try:
             result = self._tend(self._pending)
             self._pending = None
@@ -179,6 +180,7 @@ class Service:
         except ClockError as error:
             failure = str(error)
             self._refused_at = self._timer()
+            # repeated every ten minutes; logged once
             if failure != self._failure:
                 _log.error("%s", error)
         except EsjobsError as error:
@@ -220,7 +222,7 @@ class PeriodicTask:
         self._do = do
         self._clock = clock
         self._last: datetime | None = None
-        self._said = ""
+        self._failure = ""
 
     def tick(self) -> bool:
         """Run the task if due; True if it ran. A clock set back does not delay it."""
@@ -228,18 +230,17 @@ class PeriodicTask:
         if self._last is not None and timedelta(0) <= now - self._last < self._every:
             return False
         self._last = now
-        said = ""
-        ok = False
+        ok, failure = False, ""
         try:
             self._do()
             ok = True
         except EsjobsError as error:
-            said = str(error)
-            if said != self._said:
+            failure = str(error)
+            if failure != self._failure:
                 _log.error("%s: %s", self._name, error)
         except Exception:
             _log.exception("%s: internal error", self._name)
-        self._said = said
+        self._failure = failure
         self._metrics.task_done(self._name, ok=ok)
         return True
 
@@ -254,7 +255,7 @@ def serve(
 ) -> None:
     """Tick until SIGTERM or SIGINT; a running night is left as it is."""
     ticks: queue.SimpleQueue[None] = queue.SimpleQueue()
-    # what it says of its ticks, twice a minute, is nothing that a reader of the log looks for
+    # it logs each tick, twice a minute
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
     ticking = BackgroundScheduler(timezone="UTC")
     options: dict[str, Any] = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
@@ -267,12 +268,14 @@ def serve(
             while True:
                 with contextlib.suppress(queue.Empty):
                     ticks.get(timeout=heartbeat_s)
+                # ticks that came during a long night are one
                 while not ticks.empty():
                     ticks.get_nowait()
                 if ending.is_set():
                     raise Stop
                 changed = watch.jump()
                 if changed is not None:
+                    # its next time was computed by the wrong clock
                     job.reschedule(CalendarTrigger(calendar))
                     service.clock_moved(changed)
                 service.tick()

@@ -10,8 +10,7 @@ from pydantic_core import PydanticCustomError
 from esjobs.core.sections import Sections
 from esjobs.core.setting_types import no_flag
 
-# Days: ten years
-_LONGEST_WINDOW = 3_660
+_LONGEST_WINDOW = 3_660  # Days: ten years
 
 
 def _ascending(days: tuple[int, ...]) -> tuple[int, ...]:

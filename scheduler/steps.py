@@ -14,6 +14,7 @@ def night_steps(capabilities: Iterable[Capability]) -> tuple[NightStep, ...]:
     again only with them; one with external inputs (pending mail) runs every time.
     """
     chosen = tuple(capabilities)
+    # ours first: a step of another package cannot take the name of one
     own = [entry for each in chosen if not each.package for entry in each.steps]
     steps = {entry.name: entry.load.load() for entry in own}
     foreign = [step for each in chosen if each.package for step in _usable(each, steps)]

@@ -22,6 +22,7 @@ def windows_of(
     2
     """
     windows = [Window.of_days(night - timedelta(days=length - 1), night) for length in lengths]
+    # the shortest one always: a young installation has results from its first night on
     found = windows[:1]
     for shorter, window in pairwise(windows):
         if first_day < shorter.first_day and covered_since <= max(window.first_day, first_day):

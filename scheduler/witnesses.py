@@ -15,8 +15,8 @@ from esjobs.core.window import Window
 from esjobs.store.base import JobStore, ServerClock
 from scheduler.ledger import Ledger
 
-_TOLERANCE = timedelta(days=1)  # A night may lie so far behind the newest evidence: the day may have no jobs
-# A night may lie so far before most jobs: records of the past are brought in, and some have a wrong year
+_TOLERANCE = timedelta(days=1)  # Of a night after the newest evidence: a day may have no jobs
+# Of a night before most jobs: records of the past are loaded, and some have a wrong year
 _LONGEST_BACK = timedelta(days=366)
 
 
@@ -71,6 +71,7 @@ def _evidence(store: JobStore, clock: Clock, night: date) -> Iterator[tuple[date
     if server_time is not None:
         yield last_complete_day(server_time), "last complete day by the clock of the cluster"
         return
+    # a missing night has an account too, without an attempt: it shows nothing
     run = [row["night"] for row in Ledger(store, clock).nights(None, night) if row["attempt"]]
     if run:
         yield max(run), "newest night in the ledger"

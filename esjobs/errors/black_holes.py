@@ -22,15 +22,12 @@ LEAST_FAILURES = 5
 """Failed jobs of a node that is found."""
 LEAST_RATIO = 2.0
 """Failures over the expected ones of a node that is found, by the lower bound."""
-_WITHOUT_TASK_P, _WITHOUT_TASK_FAILURES = 0.01, 3
-_OUTLYING = 4.0
+_WITHOUT_TASK_P, _WITHOUT_TASK_FAILURES = 0.01, 3  # Of the check without the worst task
+_OUTLYING = 4.0  # Standard deviations
 _TRIMMED = 0.9
-# mean of the lower 90 % of squared standard normals
-_OF_TRIMMED = 0.623
-# median of squared standard normals
-_OF_MEDIAN = 0.455
-# so much of a job that is expected nowhere
-_NOTHING = 1e-9
+_OF_TRIMMED = 0.623  # Mean of the lower 90 % of squared standard normals
+_OF_MEDIAN = 0.455  # Median of squared standard normals
+_NOTHING = 1e-9  # Keeps divisions finite; of failures, far below what one job contributes
 
 
 @dataclass(frozen=True)
@@ -108,6 +105,7 @@ def judge(cells: Cells) -> Judged:
     """
     observed, jobs = cells.by_node(cells.failed), cells.by_node(cells.jobs)
     kept = _usual(observed, jobs)[cells.node]
+    # twice: outlying nodes are known only after a first expectation, and distort it
     for _ in range(2):
         rate, variance = _expectation(cells, kept)
         expected, total = cells.by_node(cells.jobs * rate), cells.by_node(variance)
@@ -123,8 +121,10 @@ def judge(cells: Cells) -> Judged:
     p = _tail(observed, expected, scale * total)
     q = false_discovery_rates(p)
     share = observed / np.maximum(jobs, 1)
+    # lower end of the 90 % interval of the failures, binomial
     bound = observed - HALF_WIDTH_90 * np.sqrt(scale * observed * (1 - share))
     found = (q < FALSE_DISCOVERIES) & (observed >= LEAST_FAILURES) & (bound > LEAST_RATIO * expected)
+    # costly, and without effect where nothing is found
     if found.any():
         found = _without_its_worst_task(cells, found, rate, variance, scale)
     spread = scale * cells.by_node(cells.jobs * rate * (1 - rate)) / np.maximum(expected, _NOTHING)
@@ -139,9 +139,9 @@ def _usual(observed: Floats, jobs: Floats) -> Mask:
     ill nodes would excuse each other.
     """
     share = observed / np.maximum(jobs, 1)
-    middle = (
-        max(float(np.median(share)), 0.5 * float(observed.sum() / max(jobs.sum(), 1.0))) if len(share) else 0
-    )
+    if not len(share):
+        return np.zeros(0, np.bool_)
+    middle = max(float(np.median(share)), 0.5 * float(observed.sum() / max(jobs.sum(), 1.0)))
     return np.asarray(share <= 3 * middle + 3 * np.sqrt(middle / np.maximum(jobs, 1)) + 1e-9, np.bool_)
 
 
@@ -160,8 +160,10 @@ def _expectation(cells: Cells, kept: Mask) -> tuple[Floats, Floats]:
     """Return the expected failure rate of each cell, and the variance of its failures."""
     jobs, failed = np.where(kept, cells.jobs, 0.0), np.where(kept, cells.failed, 0.0)
     site = failed.sum() / max(jobs.sum(), 1.0)
+    # a cell does not count for its own expectation
     others = cells.by_task(jobs) - jobs
     rate = np.clip((cells.by_task(failed) - failed + 0.5 * site) / (others + 0.5), 0.0, 1.0)
+    # the second factor: the rate itself is known from finitely many jobs of the others
     variance = cells.jobs * rate * (1 - rate) * (1 + cells.jobs / np.maximum(others, 0.5))
     return rate, variance
 
@@ -176,6 +178,7 @@ def _scale(z: Floats) -> float:
 def _tail(observed: Floats, expected: Floats, variance: Floats) -> Floats:
     """Return the chance of at least so many failures, by a gamma distribution of that mean and variance."""
     mean, spread = np.maximum(expected, _NOTHING), np.maximum(variance, _NOTHING)
+    # half a failure less: a continuous distribution in place of counts
     tail = special.gammaincc(mean**2 / spread, np.maximum(observed - 0.5, 0.0) * mean / spread)
     return np.where(observed > 0, tail, 1.0)
 
@@ -186,7 +189,7 @@ def _without_its_worst_task(cells: Cells, found: Mask, rate: Floats, variance: F
     parts = parts.at(found[cells.node[parts.cell]])
     node, share = cells.node[parts.cell], parts.jobs / np.maximum(cells.jobs[parts.cell], _NOTHING)
     expected, spread = parts.jobs * rate[parts.cell], variance[parts.cell] * share
-    # the culprit of each node with the largest excess
+    # the culprit of each node with the largest excess; -1, in common with nobody, is never one
     n_culprits = int(parts.culprit.max(initial=0)) + 2
     key = node * n_culprits + parts.culprit + 1
     keys, group = np.unique(key, return_inverse=True)
@@ -210,6 +213,7 @@ def _without_its_worst_task(cells: Cells, found: Mask, rate: Floats, variance: F
 def _interval(observed: Floats, expected: Floats, spread: Floats) -> tuple[Floats, Floats]:
     """Return the interval of observed over expected; ``spread``: variance over mean of the failures."""
     tail = (1 - INTERVAL_LEVEL) / 2
+    # bounds of a Poisson mean by gamma quantiles (Garwood 1936), for counts in units of the spread
     factor = spread / np.maximum(expected, _NOTHING)
     counts = observed / spread
     low = np.where(observed > 0, special.gammaincinv(np.maximum(counts, _NOTHING), tail), 0.0)

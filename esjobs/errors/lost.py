@@ -59,12 +59,7 @@ class _Group:
 
 
 def lost(
-    store: JobStore,
-    by: str,
-    window: Window | None,
-    where: Sequence[str] = (),
-    *,
-    new: bool = False,
+    store: JobStore, by: str, window: Window | None, where: Sequence[str] = (), *, new: bool = False
 ) -> Answer:
     """Return the work lost by category or by error, most core-hours first.
 
@@ -84,6 +79,7 @@ def lost(
         raise UsageError("new errors are those of a window; specify one, such as 7d or 2025-W26")
     errors = _by_error(_unfinished(store, ("error", "site", "task_id"), ("jobs", *_HOURS), where, window))
     table = ERROR_TABLES.of(store)
+    # of all errors, also where only new ones are shown
     total = sum(of.hours.get("core_h", 0.0) for error, of in errors.items() if _is_lost(error, table))
     if new and window is not None:
         fresh = _new_errors(store, {error for error in errors if error is not None}, where, window)
@@ -101,7 +97,7 @@ def lost(
 def _unfinished(
     store: JobStore, by: Sequence[str], metrics: Sequence[str], where: Sequence[str], window: Window | None
 ) -> pa.Table:
-    # conditions on one field are alternatives, so that a second one on the state would widen the question
+    # conditions on one field are alternatives: a second one on the state would widen the question
     states = () if any(named(each) == "state" for each in where) else (UNFINISHED_JOBS,)
     try:
         table = query_jobs(store, (*by, "state"), metrics, where=(*where, *states), window=window)
@@ -109,6 +105,7 @@ def _unfinished(
         # raises with the nearest span where there are no jobs at all
         query_jobs(store, (), ("jobs",), where=tuple(where), window=window)
         return pa.table({name: pa.nulls(0) for name in (*by, "state", *metrics)})
+    # a condition of the user may let finished jobs through
     return table.filter(pc.is_in(table.column("state"), pa.array(sorted(UNFINISHED), pa.string())))
 
 
@@ -122,12 +119,13 @@ def _by_error(groups: pa.Table) -> dict[str | None, _Group]:
     found = {number: _Group(int(jobs[number])) for number in np.unique(error).tolist()}
     for name in _HOURS:
         values = floats(of.column(name))
+        # an error without a known value has no entry: unknown is not 0
         present = ~np.isnan(values)
         sums = np.bincount(error[present], values[present], len(errors))
         for number in np.unique(error[present]).tolist():
             found[number].hours[name] = float(sums[number])
     for name in ("site", "task_id"):
-        code, texts = coded(of, name)
+        code, texts = coded(of, name)  # 0 is missing
         for each in np.unique(error[code > 0] * len(texts) + code[code > 0]).tolist():
             group = found[each // len(texts)]
             (group.sites if name == "site" else group.tasks).add(texts[each % len(texts)])
@@ -189,6 +187,7 @@ def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window:
     """Return the errors that the days before the window lack, and that are more than one accident."""
     before = Window(window.start - timedelta(days=NEW_DAYS), window.start)
     try:
+        # of all jobs: a month before without failures is an answer, one without jobs is not
         earlier = query_jobs(store, ("error",), ("jobs",), where=tuple(where), window=before).to_pylist()
     except NoJobsError as error:
         raise NoJobsError(

@@ -30,11 +30,14 @@ LEAST_TASK_JOBS = 20
 """Jobs of a task at a site, or of a user and job name; fewer are compared by kind of work."""
 LEAST_NODE_JOBS = 2
 """Nodes with at most so many jobs in the median cannot be compared: containers, machines of a cloud."""
-_FAST, _MANY = 0.25, 2.0
-# a queue is ill from this rate on, at twice its past rate and so many standard errors
+_FAST, _MANY = (
+    0.25,
+    2.0,
+)  # Of a black hole: time to failure over the usual wall time, jobs per hour over others'
+# from this rate on, at twice its past rate and this many standard errors, all of a site is ill
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 
-# the queue, for sites are made of queues: groups need no merging
+# with the queue, as sites are made of queues: groups need no merging
 _KEYS = ("queue", "site", "node", "task_id", "processing_type")
 _KEYS_WITHOUT_TASK = (*_KEYS, "user", "job_name")
 _FAILED = (In("state", FAILED),)
@@ -44,10 +47,8 @@ _SUMS = (
     Moment(("core_s",), "failed_core_s", where=_FAILED),
     Moment(("wall_s",), "wall_s"),
 )
-# sorting is faster than a table of more entries per number than this
-_SPARSE = 32
-# jobs of the sites whose groups are in memory together
-_BATCH_JOBS = 1_500_000
+_SPARSE = 32  # Entries per number of a table beyond which sorting is faster
+_BATCH_JOBS = 1_500_000  # Jobs of the sites whose groups are in memory together
 _SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("site", "name", "kind")),
@@ -76,13 +77,8 @@ class _Site:
         return len(self.names) > 0 and float(np.median(self.jobs)) <= LEAST_NODE_JOBS
 
 
-_NOTHING = np.zeros(0)
-_NO_NODES = _Site(
-    (),
-    *(_NOTHING,) * 3,
-    {},
-    Cells(_NOTHING.astype(np.int64), _NOTHING.astype(np.int64), _NOTHING, _NOTHING),
-)
+_NONE, _NO_INDEX = np.zeros(0), np.zeros(0, np.int64)
+_NO_NODES = _Site((), _NONE, _NONE, _NONE, {}, Cells(_NO_INDEX, _NO_INDEX, _NONE, _NONE))
 
 
 def failing_nodes(
@@ -127,6 +123,7 @@ def failing_nodes(
                 continue
             n_compared += 1
             judged = judge(site.cells)
+            # where all nodes fail alike none is found, which must not read as "all is well"
             if not judged.found.any():
                 notes += _illness(rate, before.get(rate["site"]))
             of_site = (*elsewhere, written("site", "=", [rate["site"]]))
@@ -153,7 +150,7 @@ def _illness(now: Row, before: Row | None) -> Iterator[str]:
     if before is None or not now["failed"] or before["failed"] is None:
         return
     rate, usual = now["failed"] / now["jobs"], before["failed"] / before["jobs"]
-    # one job more, so that a site without failures has an error, too
+    # Poisson; one job more, so that a site without failures has an error, too
     spread = np.sqrt(now["jobs"] * (usual + 1 / before["jobs"]))
     surprising = now["failed"] - now["jobs"] * usual > _ILL_ERRORS * spread
     if rate > _ILL_RATE and rate > _ILL_RATIO * usual and surprising:
@@ -205,7 +202,7 @@ def _sites(of: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
     of_text, spelled = numbered(texts, servers)
     site, sites = coded(of, "site")
     stratum, culprit = _strata(of, site, len(sites))
-    usable = of_text[text] >= 0
+    usable = of_text[text] >= 0  # Without servers, and lists of nodes
     names = list(spelled)
     nodes, node = _distinct((site * len(names) + of_text[text])[usable])
     n_strata = int(stratum.max()) + 1
@@ -215,6 +212,7 @@ def _sites(of: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
     )
     of_cell = [_summed(cell, values) for values in (jobs, failed)]
     culprit = culprit[usable]
+    # rows by cell: those of a site are one slice
     order = np.argsort(cell, kind="stable")
     in_order = cell[order]
     of_node = [_summed(node, values) for values in (jobs, wall_s / 3600, lost_s / 3600)]
@@ -247,12 +245,13 @@ def _strata(of: pa.Table, site: Ints, n_sites: int) -> tuple[Ints, Ints]:
         coded(of, key) for key in ("task_id", "processing_type", "user", "job_name")
     )
     no_task = task == 0
-    common = np.where(no_task, len(tasks) + user * len(names) + name, task)
-    common = _distinct(common)[1]
+    # numbers from len(tasks) on: pairs of user and job name
+    common = _distinct(np.where(no_task, len(tasks) + user * len(names) + name, task))[1]
     of_site = common * n_sites + site
     small = np.bincount(of_site, _numbers(of, "jobs"))[of_site] < LEAST_TASK_JOBS
     nobody = no_task & (user == 0) & (name == 0)
     small |= nobody
+    # of jobs without a task the user is the culprit, else the job name
     whose = np.where(user > 0, user - 1, len(users) + name - 1)
     culprit = np.where(nobody, -1, np.where(no_task, len(tasks) + whose, task))
     return np.where(small, int(common.max(initial=0)) + 1 + kind, common), culprit
@@ -318,6 +317,7 @@ def _kind(store: JobStore, window: Window | None, at: Sequence[str], site: _Site
     """Return ``black hole`` for a node that fails fast and therefore takes more jobs than others."""
     jobs, wall_h = float(site.jobs[node]), float(site.wall_h[node])
     others_jobs, others_h = float(site.jobs.sum()) - jobs, float(site.wall_h.sum()) - wall_h
+    # cheap check first: the medians below cost two queries
     if not wall_h * others_jobs or jobs / wall_h <= _MANY * others_jobs / max(others_h, 1e-9):
         return FAILING
     texts = sorted(site.texts[site.names[node]])

@@ -13,8 +13,8 @@ LEAST_RUNS, LEAST_NODES = 20, 5
 """Runs of a name, and nodes that they are on, from which on it counts."""
 MOST_NAMES = 2000
 """Names of most runs that count."""
-_FAR = 3.0
-_LEAST_SPREAD = 0.01
+_FAR = 3.0  # Standard deviations
+_LEAST_SPREAD = 0.01  # Relative; run times of whole seconds may all be equal
 # of a normal distribution: standard deviation over median deviation, median of its square
 _MAD, _MEDIAN_SQUARE = 1.4826, 0.4549
 
@@ -26,6 +26,7 @@ def counted_runs(node: Ints, name: Ints) -> Ints:
     pairs = np.unique(np.stack([name, node]), axis=1)
     usable = (runs >= LEAST_RUNS) & (np.bincount(pairs[0], minlength=n_names) >= LEAST_NODES)
     runs[~usable] = 0
+    # memory of the fit grows with names x nodes
     usable[np.argsort(-runs, kind="stable")[MOST_NAMES:]] = False
     return np.flatnonzero(usable[name])
 
@@ -50,6 +51,7 @@ def cells_of_runs(node: Ints, name: Ints, seconds: Floats) -> TimedCells:
     overall = squares.sum() / max(float((jobs - 1).sum()), 1.0)
     variance = (np.bincount(of_name, squares) + overall) / (np.bincount(of_name, jobs - 1) + 1.0)
     variance = np.maximum(variance, _LEAST_SPREAD**2)[of_name]
+    # bursts: where cells scatter more than their jobs explain, the variance is that of the cells
     apart = jobs * (mean - _medians(of_name, mean)[of_name]) ** 2 / variance
     variance *= np.maximum(_medians(of_name, apart) / _MEDIAN_SQUARE, 1.0)[of_name]
     return TimedCells(of_node, of_name, mean, variance / jobs)

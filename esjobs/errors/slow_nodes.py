@@ -100,6 +100,7 @@ def _by_events(
         sites = query_jobs(store, ("site",), ("jobs",), where=present, window=window).to_pylist()
     except NoJobsError:
         return [], []
+    # replaced by the sites of a batch: conditions on one field are alternatives
     elsewhere = tuple(each for each in present if named(each) != "site")
     rho = _rho(store)
     rows: list[dict[str, Any]] = []
@@ -138,6 +139,7 @@ def _by_runs(
         judged = judge_slow(cells_of_runs(runs.node, runs.task, runs.sums["wall_s"]))
         compared = int(np.isfinite(judged.slower).sum())
         n_compared += compared
+        # too many: not slow nodes, but CPU models that the records do not tell apart
         if (n_found := int(judged.found.sum())) > max(MOST_SLOW * compared, 2):
             judged = replace(judged, found=np.zeros_like(judged.found))
             notes.append(
@@ -157,7 +159,7 @@ def _by_runs(
 def _sized(batch: pa.RecordBatch) -> pa.Table:
     """Return jobs with texts encoded, and their width in place of cores and GPUs."""
     parts = [pc.fill_null(batch.column(name).cast(pa.string()), "") for name in ("cores", "gpus")]
-    width = pc.binary_join_element_wise(*parts, "+")
+    width = pc.binary_join_element_wise(*parts, "+")  # Such as 8+1
     table = pa.Table.from_batches([batch]).drop_columns(["cores", "gpus"])
     return encoded(table.append_column("width", width))
 
@@ -191,10 +193,7 @@ class _Cells:
 
 
 def _by_cpu(
-    groups: pa.Table,
-    servers: Sequence[str],
-    task: Sequence[str] = _TASK,
-    sums: Sequence[str] = _SUM_NAMES,
+    groups: pa.Table, servers: Sequence[str], task: Sequence[str] = _TASK, sums: Sequence[str] = _SUM_NAMES
 ) -> Iterator[_Cells]:
     """Yield the cells of each site, CPU model and SMT state, without servers and jobs that have no task."""
     text, texts = coded(groups, "node")
@@ -205,6 +204,7 @@ def _by_cpu(
     smt = np.asarray(groups.column("smt").cast(pa.int64()).fill_null(-1)) + 1
     parts = [coded(groups, key) for key in task]
     values_of = {each: floats(groups.column(each)) for each in sums}
+    # the first part is the task or the name of the job; 0 is missing
     usable = np.flatnonzero((name >= 0) & (parts[0][0] > 0))
     cpu = (site[usable] * len(models) + model[usable]) * 3 + smt[usable]
     for each in np.unique(cpu).tolist():
@@ -229,6 +229,7 @@ def _by_cpu(
 
 def _judged(of: _Cells, rho: _Rho) -> SlowJudged:
     jobs, cpu, events = (of.sums[name] for name in ("jobs", "cpu_s", "events"))
+    # start-up cost of a job, in events: with it, tasks of few events per job compare with others
     start = np.array([rho.get((task[0], task[1], task[2]), 0.0) for task in of.tasks])[of.task]
     ln_cost = np.log(cpu / (events + start * jobs))
     return judge_slow(TimedCells(of.node, of.task, ln_cost, _job_variance(of) / jobs))

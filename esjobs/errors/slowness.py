@@ -19,9 +19,10 @@ LEAST_SLOWER = 0.05
 """CPU time per event beyond that of the other nodes, by the lower bound, of a node that is slow."""
 LEAST_TASKS = 3
 """Tasks of a node that is slow."""
-_LN_TAU_SQ, _LN_TAU_SQ_STEP = (-21.0, 0.0), 21.0 / 4096
+_LN_TAU_SQ, _LN_TAU_SQ_STEP = (-21.0, 0.0), 21.0 / 4096  # Grid to which tau² is rounded, in ln
 _MOST_STEPS, _PRECISION = 50, 1e-5
-_LEAST_VARIANCE = 1e-10
+_LEAST_VARIANCE = 1e-10  # Of jobs that are all equal: a weight must stay finite
+# standard deviations of a stray cell; variance that takes its weight; widest half interval, in ln
 _STRAY, _NO_WEIGHT, _WIDEST = 4.0, 1e6, 20.0
 
 
@@ -69,6 +70,7 @@ def judge_slow(cells: TimedCells) -> SlowJudged:
     pairs = sparse.coo_array(
         (np.ones(len(cells.node)), (cells.node, n_nodes + cells.task)), (n_nodes + n_all,) * 2
     )
+    # nodes without a chain of common tasks cannot be compared: each part has a free level
     n_parts, part = csgraph.connected_components(pairs, directed=False)
     dof = len(cells.node) - n_all - n_nodes + n_parts
     if dof < 1:
@@ -78,7 +80,8 @@ def judge_slow(cells: TimedCells) -> SlowJudged:
     cells = _without_strays(cells, tau_sq)
     tau_sq = _scatter(cells, max(dof - int((cells.error_sq == _NO_WEIGHT).sum()), 1), tau_sq)
     matrix, right, weight = _equations(cells, tau_sq)
-    # what is free is 1e-15 of the largest by rounding, a cell without weight 1e-11
+    # singular by one level per part, which rounding leaves at 1e-15 of the largest value; a cell without
+    # weight is at 1e-11
     covariance = np.linalg.pinv(matrix, rcond=1e-12, hermitian=True)
     nodes = part[:n_nodes].astype(np.int64)
     contrast = _contrasts(matrix.diagonal(), nodes)
@@ -88,7 +91,7 @@ def judge_slow(cells: TimedCells) -> SlowJudged:
     q = np.full(n_nodes, np.nan)
     linked = np.isfinite(slower)
     q[linked] = false_discovery_rates(special.stdtr(dof, -slower / error)[linked])
-    # beyond it nothing is known
+    # wider intervals mean the same, nothing is known, and would overflow in exp
     half = np.minimum(HALF_WIDTH_90 * error, _WIDEST)
     low, high = np.expm1(slower - half), np.expm1(slower + half)
     found = (q < FALSE_DISCOVERIES) & (low > LEAST_SLOWER) & (n_tasks >= LEAST_TASKS)
@@ -113,6 +116,7 @@ def _scatter(cells: TimedCells, dof: int, tau_sq: float = 0.0) -> float:
     for _ in range(_MOST_STEPS):
         rest, weight = _rest(cells, tau_sq)
         squares = float(weight @ rest**2)
+        # the squares only fall with tau²
         if squares <= dof and tau_sq == 0.0:
             return 0.0
         before = tau_sq
@@ -148,6 +152,7 @@ def _without_its_worst_task(cells: TimedCells, level: Floats, slower: Floats, we
     """Return true for nodes that are still slow without the task that adds most."""
     values = _without_tasks(cells, cells.ln_cost - level[cells.node], weight) + slower[cells.node]
     order = np.lexsort((values * weight, cells.node))
+    # the last cell of each node in this order has the largest weighted excess
     worst = order[np.append(cells.node[order][1:] != cells.node[order][:-1], True)]
     left = weight.copy()
     left[worst] = 0.0

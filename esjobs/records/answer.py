@@ -56,8 +56,10 @@ class Answer:
         """Stream the rows as Arrow batches; each call reads them anew."""
         if isinstance(self._rows, pa.Table):
             return self._rows.to_reader()
+        # read once already, by the cached property
         if "rows" in vars(self):
             return self.rows.to_reader()
+        # the stream that was opened for its errors serves the first reading
         first, self._first = self._first, None
         return self._rows() if first is None else first
 

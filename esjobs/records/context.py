@@ -34,6 +34,7 @@ class Context:
     @property
     def store(self) -> "JobStore":
         """The open store."""
+        # the session opens it once and keeps it
         return self.opener()
 
     @property

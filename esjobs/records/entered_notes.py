@@ -35,9 +35,11 @@ def note_row(facts: dict[str, Any], *, night: date, account: str, now: datetime)
         raise UsageError("the author is missing; specify --who NAME (in Python: by)")
     if len(text) > LONGEST_TEXT or len(by) > LONGEST_TEXT:
         raise UsageError(f"a note has at most {LONGEST_TEXT:,} characters; this one has {len(text):,}")
+    # surrogates come from bytes of another encoding on the command line; no store can write them
     if any("\ud800" <= character <= "\udfff" for character in by + text):
         raise UsageError("the note is not valid UTF-8; type it again")
     entered = {**facts, "entered_by": by, "text": text}
     until = facts["until"]
+    # the same note sent twice, by an impatient browser, is one note
     known_by = {**entered, "until": until and until.isoformat(), "entered_at": format_time(now)}
     return {**entered, "note_id": content_id(known_by), "entered_at": now, "night": night, "account": account}

@@ -46,6 +46,7 @@ class Records(Facade):
         chosen = sources.source(form) if form is not None else require_source(source)
         chosen = prepared(self._context, chosen, mapping)
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
+        # rows in memory are read as a Parquet file, the way of all rows
         named: AbstractContextManager[Any] = as_file(files) if is_frame(files) else nullcontext(files)
         with named as named_files:
             return load_files(self._context, chosen, paths(named_files), pairs, dry_run=dry_run)

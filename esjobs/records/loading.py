@@ -36,10 +36,7 @@ def load_files(
     """Read files of a format into the store, all or none; ``fill``: ``FIELD=VALUE`` texts."""
     step = partial(ingest_declared, "ingest") if isinstance(source, DeclaredValues) else ingest
     report = step(
-        lambda: context.store,
-        source,
-        files,
-        parse_fill(fill, settable(source)),
+        *(context.opener, source, files, parse_fill(fill, settable(source))),
         dry_run=dry_run,
         now=context.clock(),
         progress=context.progress,

@@ -84,21 +84,6 @@ NO_FACTORS = NightAccount(notes=("no speed factors this night",))
 """Account of a step that follows from speed factors, in a night without any."""
 
 
-def _always(work: NightWork) -> str | None:
-    del work
-    return None
-
-
-def _stored(work: NightWork) -> bool:
-    del work
-    return True
-
-
-def _on(work: NightWork) -> tuple[str, ...]:
-    del work
-    return ()
-
-
 @dataclass(frozen=True)
 class NightStep:
     """A step of every night; idempotent: run twice for a night it leaves byte-equal rows.
@@ -112,9 +97,9 @@ class NightStep:
 
     name: str
     function: Callable[[NightWork], NightAccount]
-    inputs: Callable[[NightWork], str | None] = _always
-    stands: Callable[[NightWork], bool] = _stored
-    off: Callable[[NightWork], tuple[str, ...]] = _on
+    inputs: Callable[[NightWork], str | None] = lambda _work: None
+    stands: Callable[[NightWork], bool] = lambda _work: True
+    off: Callable[[NightWork], tuple[str, ...]] = lambda _work: ()
     needs: tuple[str, ...] = ("aggregate",)
     per_window: bool = False
     idle: bool = False
@@ -138,12 +123,14 @@ def aggregated_days(work: NightWork) -> Window:
     from esjobs.records.jobs.aggregate import buckets_version
 
     start, back = longest_window(work).first_day, timedelta(days=work.schedule.late_days)
+    # without nights missed and with current buckets these days are all
     late = work.night - back
     if late <= start:
         return Window.of_days(late, work.night)
     before = Days("night", start, work.night - timedelta(days=1))
     nights = read_table(work.store, NIGHTS, [before], ["night", "state"]).to_pylist()
     done = [row["night"] for row in nights if row["state"] == "done"]
+    # what the night after the last complete one would have looked at
     since = max(start, max(done) + timedelta(days=1) - back) if done else late
     columns = ["day", "rules", "resolver"]
     made = read_table(work.store, DAYS, [Days.of_window(Window.of_days(start, late))], columns)

@@ -78,6 +78,7 @@ def _rows(
     columns: Sequence[str],
 ) -> pa.Table:
     where = list(conditions_on.row_filters(table, chosen))
+    # a run of a kind: one read, of its partition
     if isinstance(run, StoredRun):
         return read_results(store, table, run, where, columns)
     if run is not None:
@@ -91,6 +92,7 @@ def _rows(
         entered = entered_loads(store, catalogue.TABLES)
         rows = pa.concat_tables([rows, entered.select(rows.column_names)])
     if run is not None:
+        # runs may be named by the beginning of their id
         rows = rows.filter(pc.starts_with(rows.column("run"), run))
         if not rows.num_rows:
             raise NoResultError(f"run '{run}' not found; list runs: esjobs show runs")

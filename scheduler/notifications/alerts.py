@@ -29,6 +29,7 @@ def _job_issues(
     store: JobStore, detect: DetectSettings, night: date, base_url: str | None
 ) -> Iterator[Notice]:
     """Yield notices about users and projects of which the last days had none."""
+    # by messages, not by issues: the first one after a recipient was added is sent
     days = [night - timedelta(days=back) for back in range(1, detect.quiet_days)]
     entries = Outbox(store).between(days[-1], days[0]) if days else []
     reported = {identity for entry in entries for identity in entry.notices.split()}
@@ -37,20 +38,6 @@ def _job_issues(
         for one in recurrences(store, night, detect.told_from)
         if not any(identity_of(one.what, one.name, day) in reported for day in days)
     ]
-    for one in found[:MOST]:
-        yield job_issue(
-            one.what,
-            one.name,
-            one.day,
-            one.severity,
-            one.n_jobs,
-            one.rules,
-            one.idle_core_h,
-            one.idle_gpu_h,
-            detect.told_from,
-            one.repeated,
-            one.examples,
-            base_url,
-        )
+    yield from (job_issue(one, detect.told_from, base_url) for one in found[:MOST])
     if len(found) > MOST:
         yield more_job_issues(len(found) - MOST, night, detect.told_from)

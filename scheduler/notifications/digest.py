@@ -14,7 +14,7 @@ from scheduler.notifications.notices import KINDS, Kind, Notice
 from scheduler.notifications.settings import Role
 
 Value = TypeVar("Value")
-MOST_LINES = 150  # Flags of one kind in one message; of the others it says how many they are
+MOST_LINES = 150  # Flags of one kind in one message, which counts the others
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from esjobs.store.base import JobStore
 
 Flag = tuple[str, str, str, str]  # Run of speed factors, level, processing type, name
 
-
 _LINE = ("run", "level", "processing_type", "method")
 _FLAG = ("speed_run", "level", "processing_type", "name")
+_BASIS = ("n_jobs", "n_tasks", "estimate_low", "estimate_high", "checks", "refuted_by")
 
 
 def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, tuple[str, ...]]:
@@ -27,7 +27,7 @@ def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Fla
         return {}
     causes: dict[Flag, dict[str, None]] = defaultdict(dict)
     for row in _rows(store, DECOMPOSITION, runs, "largest", "reason"):
-        # the largest part has the sentence about all of them
+        # one row per part of the deviation; the largest has the sentence about all of them
         if row["largest"] and row["reason"]:
             causes[_flag(row)][row["reason"]] = None
     for row in sorted(_rows(store, DRIFTS, runs, "day", "sentence"), key=lambda row: row["day"]):
@@ -60,20 +60,11 @@ def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag,
     seen = {(_flag(event, "run"), event["deviation"]) for event in events}
     lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_groups"]).to_pylist()
     sites = {tuple(row[key] for key in _LINE): row["n_groups"] for row in lines}
-    columns = ["method", "deviation", "n_jobs", "n_tasks", "estimate_low", "estimate_high"]
-    columns += ["checks", "refuted_by"]
-    flags = read_table(
-        store, FLAGS, [In("run", runs), In("name", names)], ["run", *_FLAG[1:], *columns]
-    ).to_pylist()
+    columns = ["run", *_FLAG[1:], "method", "deviation", *_BASIS]
+    flags = read_table(store, FLAGS, [In("run", runs), In("name", names)], columns).to_pylist()
     return {
         _flag(row, "run"): Basis(
-            row["n_jobs"],
-            row["n_tasks"],
-            sites.get(tuple(row[key] for key in _LINE)),
-            row["estimate_low"],
-            row["estimate_high"],
-            row["checks"],
-            row["refuted_by"],
+            n_groups=sites.get(tuple(row[key] for key in _LINE)), **{name: row[name] for name in _BASIS}
         )
         for row in flags
         # one row per method: the one that the event followed

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from esjobs.core.identity import content_id
 from esjobs.core.numbers import signed_percent
+from esjobs.core.tables import columns
 from esjobs.core.text import visible
 from esjobs.core.window import format_time
 from scheduler.notifications.explanations import Basis, Flag
@@ -33,7 +34,7 @@ def flag_notices(
         if kind is None:
             continue
         key = (row.get("run") or "", row["level"], row["processing_type"], row["name"])
-        basis = (bases or {}).get(key, _NO_BASIS)
+        copied: dict[str, Any] = {name: row.get(name) for name in _COPIED}
         notices.append(
             Notice(
                 id=row["event"],
@@ -43,33 +44,19 @@ def flag_notices(
                 text=row.get("sentence") or "",
                 night=row["night"],
                 reasons=(reasons or {}).get(key, ()),
-                **vars(basis),
-                **_copied(row),
+                **vars((bases or {}).get(key, _NO_BASIS)),
+                **copied,
             )
         )
     return notices
 
 
 _NO_BASIS = Basis()
-# What a notice has under the names of the columns
-_COPIED = (
-    *("level", "processing_type", "name", "site", "from_state", "to_state", "deviation", "deviation_low"),
-    *(
-        "deviation_high",
-        "corepower",
-        "proposed_corepower",
-        "confirmed",
-        "run",
-        "window_start",
-        "window_end",
-        "since",
-    ),
-    *("benchmark", "evidence"),
+# Fields of a notice that are columns of the event
+_COPIED = columns(
+    "level processing_type name site from_state to_state deviation deviation_low deviation_high corepower "
+    "proposed_corepower confirmed run window_start window_end since benchmark evidence"
 )
-
-
-def _copied(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row.get(name) for name in _COPIED}
 
 
 def _severity(kind: Kind, row: Mapping[str, Any], critical: float) -> Severity:
@@ -82,9 +69,8 @@ def _severity(kind: Kind, row: Mapping[str, Any], critical: float) -> Severity:
 
 def _subject(kind: Kind, row: Mapping[str, Any]) -> str:
     deviation = row.get("deviation")
-    return f"{row['name']}: {kind.replace('_', ' ')}" + (
-        "" if deviation is None else f", {signed_percent(deviation)}"
-    )
+    size = "" if deviation is None else f", {signed_percent(deviation)}"
+    return f"{row['name']}: {kind.replace('_', ' ')}{size}"
 
 
 def night_notices(
@@ -94,6 +80,7 @@ def night_notices(
 
     ``reported``: ids of earlier notices; a night done is reported only if its failure was.
     """
+    # ids follow from kind and night: a night that failed twice is reported once
     earlier = set(reported)
     notices = []
     for row in sorted(rows, key=lambda row: row["night"]):
@@ -102,23 +89,20 @@ def night_notices(
             continue
         if row["state"] in ("failed", "missing"):
             kind: Kind = "night_failed" if row["state"] == "failed" else "night_missing"
-            reason = visible(str(row.get("reason") or "no reason recorded"))
-            subject = f"Night {night} {_STATES[kind]}: {reason.rstrip('.')}"
+            reason = visible(str(row.get("reason") or "no reason recorded")).rstrip(".")
+            subject = f"Night {night} {_STATES[kind]}: {reason}"
             text = (
-                f"The night has no results; those of the night before stay visible. Reason: "
-                f"{reason.rstrip('.')}. Details: esjobs show night_steps. Run it again: esjobs rerun {night}"
+                f"The night has no results; those of the night before stay visible. Reason: {reason}. "
+                f"Details: esjobs show night_steps. Run it again: esjobs rerun {night}"
             )
             notices.append(_of_service(kind, "critical", subject, text, night))
-        elif row["state"] == "done" and earlier & {
-            _service_id("night_failed", night),
-            _service_id("night_missing", night),
-        }:
+        elif row["state"] == "done" and earlier & {_service_id(kind, night) for kind in _STATES}:
             text = "The night had failed or was missing; its results are now complete."
             notices.append(_of_service("night_recovered", "info", f"Night {night} is complete", text, night))
     return notices
 
 
-_STATES: Mapping[str, str] = {"night_failed": "failed", "night_missing": "is missing"}
+_STATES: Mapping[Kind, str] = {"night_failed": "failed", "night_missing": "is missing"}
 
 
 def ingest_stopped(last: datetime | None, hours: float, now: datetime) -> Notice:
@@ -129,9 +113,8 @@ def ingest_stopped(last: datetime | None, hours: float, now: datetime) -> Notice
     since = "no job has been stored yet" if last is None else f"the last job ended at {format_time(last)}"
     text = f"No new jobs for more than {hours:g} hours: {since}. Check the program that delivers job records."
     night = now.date() - timedelta(days=1)
-    subject = "No new jobs"
     identity = content_id({"kind": "ingest_stopped", "last": None if last is None else last.isoformat()}, 20)
-    return Notice(identity, "ingest_stopped", "critical", subject, text, night)
+    return Notice(identity, "ingest_stopped", "critical", "No new jobs", text, night)
 
 
 def undelivered(notification: str, recipient: str, subject: str, error: str, night: date) -> Notice:
@@ -147,13 +130,12 @@ def undelivered(notification: str, recipient: str, subject: str, error: str, nig
 def sample_notice(recipient: str, now: datetime) -> Notice:
     """Return the notice of a test message."""
     identity = content_id({"kind": "test", "recipient": recipient, "at": now.isoformat()}, 20)
-    return Notice(
-        identity, "test", "info", "Test message", f"Test message of esjobs to {recipient}.", now.date()
-    )
+    text = f"Test message of esjobs to {recipient}."
+    return Notice(identity, "test", "info", "Test message", text, now.date())
 
 
 def _service_id(kind: Kind, night: date) -> str:
-    return content_id({"kind": cast("str", kind), "night": night.isoformat()}, 20)
+    return content_id({"kind": kind, "night": night.isoformat()}, 20)
 
 
 def _of_service(kind: Kind, severity: Severity, subject: str, text: str, night: date) -> Notice:

@@ -14,7 +14,7 @@ from scheduler.notifications.gathering import flag_notices
 from scheduler.notifications.notices import Notice
 from scheduler.notifications.repetition import name_of
 
-_UNREAD = (REPETITION, "abandoned")  # States of what nobody reads, ever
+_UNREAD = (REPETITION, "abandoned")  # States of entries that are never delivered
 _MAILED = (*WAITING, "sent")
 _COLUMNS = ("notification", "night", "recipient", "state", "notices", "bundle", "first_at")
 
@@ -50,9 +50,8 @@ class History:
         """Return the first messages to a recipient about the queues of some notices, oldest first."""
         names = {name_of(notice) for notice in notices if notice.is_flag}
         found: dict[str, None] = {}
-        own = sorted(
-            (one for one in self.messages if one.recipient == recipient), key=lambda one: one.first_at
-        )
+        own = [one for one in self.messages if one.recipient == recipient]
+        own.sort(key=lambda one: one.first_at)
         for name in sorted(names):
             changes = {change.id for change in self.changes if name_of(change) == name}
             first = next((one.name for one in own if one.name and one.notices & changes), None)
@@ -67,19 +66,19 @@ def history_of(store: JobStore, notices: Iterable[Notice], last: date) -> Histor
     if not names:
         return History()
     where = [In("name", tuple(sorted({name for _, name in names})))]
+    # a queue and a CPU model may have one name: the level is compared below
     rows = read_table(store, FLAG_EVENTS, where).to_pylist()
     rows.sort(key=lambda row: (row["night"], row["position"] or 0))
     changes = [change for change in flag_notices(rows) if name_of(change) in names]
     if not changes:
         return History()
-    first = min(change.night for change in changes)
-    sent = read_table(
-        store, NOTIFICATIONS, [Days("night", first, last + timedelta(days=1))], _COLUMNS
-    ).to_pylist()
+    days = Days("night", min(change.night for change in changes), last + timedelta(days=1))
+    sent = read_table(store, NOTIFICATIONS, [days], _COLUMNS).to_pylist()
     return History(changes, [_message(row) for row in sent])
 
 
 def _message(row: Mapping[str, Any]) -> Message:
+    # parts of a weekly digest were sent as that digest
     name = row["bundle"] if row["state"] == "bundled" else row["notification"]
     went_out = row["state"] in (*_MAILED, "bundled")
     return Message(

@@ -29,9 +29,9 @@ def incident_notices(store: JobStore, night: date) -> list[Notice]:
 
 
 def notices_so_far(store: JobStore, day: date) -> list[Notice]:
-    """Return the notices of a day that is not over: what it opened, once, for those who look after all sites.
+    """Return the notices of a day that is not over: incidents that it opened, once, for coordinators.
 
-    The mail of the night has those that the whole day confirms, and sites are told then.
+    The mail of the night has those that the whole day confirms; sites are notified then.
     """
     return _ranked(store, day, _notice_so_far)
 
@@ -39,14 +39,18 @@ def notices_so_far(store: JobStore, day: date) -> list[Notice]:
 def _ranked(store: JobStore, night: date, made: Callable[[Incident], Notice | None]) -> list[Notice]:
     rows = read_table(store, INCIDENT_NIGHTS, [Days("night", night, night)]).to_pylist()
     incidents = [Incident(**row) for row in rows if row["state"] in ("open", "closed")]
-    pairs = [(_cost(one), made(one)) for one in incidents]
-    notices = [(cost, notice) for cost, notice in pairs if notice is not None]
-    return [notice for _, notice in sorted(notices, key=lambda pair: _rank(*pair))]
+    ranked = [
+        (_ORDER.index(notice.kind), -_cost(one), notice.id, notice)
+        for one in incidents
+        if (notice := made(one)) is not None
+    ]
+    return [notice for *_, notice in sorted(ranked, key=lambda each: each[:3])]
 
 
 def _notice_so_far(one: Incident) -> Notice | None:
     if _KINDS.get(one.change) != "incident_opened":
         return None
+    # once per place and day, however often the day is looked at
     identity = content_id({"so far": one.night.isoformat(), "place": [*one.key]}, 20)
     text = "The day is not over: its night repeats what the whole day confirms. Details: esjobs today"
     return Notice(
@@ -73,7 +77,7 @@ def incident_notice(one: Incident) -> Notice | None:
     text = f"Details: esjobs today --night {one.night}" + (
         f"; cost in parts, cancelled jobs included: {parts}" if parts else ""
     )
-    # waiting, throughput and the like may have causes that are not the site's: coordinators ask first
+    # waiting and throughput may have causes outside the site: coordinators ask first
     site = None if one.group else one.site
     return Notice(
         identity, kind, severity, words[kind], text, one.night, level="site", name=one.site, site=site
@@ -81,8 +85,5 @@ def incident_notice(one: Incident) -> Notice | None:
 
 
 def _cost(one: Incident) -> float:
+    # of one that is over its sum, of others the last night
     return one.total_core_h if one.until is not None else one.cost_core_h or 0.0
-
-
-def _rank(cost: float, notice: Notice) -> tuple[int, float, str]:
-    return _ORDER.index(notice.kind), -cost, notice.id

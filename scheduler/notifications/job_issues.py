@@ -10,51 +10,39 @@ from esjobs.core.identity import content_id
 from esjobs.core.numbers import core_h, many
 from esjobs.core.text import visible
 from esjobs.core.window import Window
-from esjobs.issues.recurrence import Example, Repeated
+from esjobs.issues.recurrence import Example, Recurrence
 from scheduler.notifications.notices import Notice, Severity
 
-MOST = 1000  # Notices of a night; of the others one says how many they are
+MOST = 1000  # Notices of a night; one more counts the others
 _SEVERITY: dict[str, Severity] = {"critical": "critical", "major": "warning"}
 _RULES = 4
 
 
-def job_issue(
-    what: str,
-    name: str,
-    day: date,
-    severity: str,
-    n_jobs: int,
-    rules: Sequence[tuple[str, int]],
-    idle_core_h: float,
-    idle_gpu_h: float,
-    least: str,
-    repeated: Sequence[Repeated] = (),
-    examples: Sequence[Example] = (),
-    base_url: str | None = None,
-) -> Notice:
+def job_issue(found: Recurrence, least: str, base_url: str | None = None) -> Notice:
     """Return the notice about a user or project; its id follows from the name and the day.
 
     ``base_url``: of the web pages, to whose page about the name it leads.
     """
+    what, name, rules = found.what, found.name, found.rules
     shown = ", ".join(f"{rule} ({count:,})" for rule, count in rules[:_RULES])
     more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
-    hours = [
-        core_h(hours, unit)
-        for hours, unit in ((idle_core_h, "core-hours"), (idle_gpu_h, "GPU-hours"))
-        if hours >= 0.5
-    ]
+    idle = ((found.idle_core_h, "core-hours"), (found.idle_gpu_h, "GPU-hours"))
+    # less would be shown as 0
+    hours = [core_h(hours, unit) for hours, unit in idle if hours >= 0.5]
     saved = f" Up to {' and '.join(hours)} could be saved." if hours else ""
     command = f"esjobs show issues --{what} {shlex.quote(visible(name))} --min-severity {least}"
     recurs = "".join(
         f" {one.rule} recurs in {one.n_jobs:,} jobs named {visible(one.job_name)}, {one.first} to {one.last}."
-        for one in repeated
+        for one in found.repeated
     )
     page = f" Page: {base_url.rstrip('/')}/{what}/{quote(name, safe='')}" if base_url else ""
-    text = f"{shown}{more}.{recurs}{saved}{_costliest(examples)}{page} Details: {command}"
-    subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
-    identity = identity_of(what, name, day)
-    user = name if what == "user" else None
-    return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day, user=user)
+    text = f"{shown}{more}.{recurs}{saved}{_costliest(found.examples)}{page} Details: {command}"
+    subject = f"{what.capitalize()} {name}: {many(found.n_jobs, 'job')} with {found.severity} issues"
+    return Notice(
+        *(identity_of(what, name, found.day), "job_issues", _SEVERITY.get(found.severity, "info")),
+        *(subject, text, found.day),
+        user=name if what == "user" else None,
+    )
 
 
 def _costliest(examples: Sequence[Example]) -> str:

@@ -37,6 +37,7 @@ def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | No
         by_site = delivered(store, ("federation", "site"), window).rows
     except NoJobsError:
         return None
+    # of the month alone: late records that change the sums are not a second message
     identity = content_id({"kind": "delivered", "month": month}, 20)
     sentences = [
         *(_of_benchmark(row) for row in totals),
@@ -54,7 +55,7 @@ def monthly_notice(store: JobStore, night: date, day: int | None) -> Notice | No
 
 
 def _csv(rows: pa.Table) -> str:
-    """Return rows as CSV of which a spreadsheet makes no formulas."""
+    """Return rows as CSV whose texts no spreadsheet takes for formulas."""
     columns = [
         pa.array(map(spreadsheet_cell, map(visible, column.fill_null("").to_pylist())))
         if pa.types.is_string(column.type)
@@ -97,14 +98,14 @@ def _of_benchmark(row: Mapping[str, Any]) -> str:
 
 
 def _of_pledges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    column = "of_available_percent"
-    having = [row for row in rows if row["of_pledge_percent"] is not None]
-    if not having:
+    shares: dict[str, float] = {}
+    for row in rows:
+        if row["of_pledge_percent"] is not None:
+            # of the hours without declared outages, where downtimes were imported
+            available = row["of_available_percent"]
+            shares[visible(row["federation"])] = row["of_pledge_percent"] if available is None else available
+    if not shares:
         return []
-    shares = {
-        visible(row["federation"]): row[column] if row[column] is not None else row["of_pledge_percent"]
-        for row in having
-    }
     lowest = sorted(shares, key=lambda name: shares[name])
     named = ", ".join(f"{name} {percent(shares[name] / 100)}" for name in lowest[:_MOST_NAMED])
     more = f" and {len(lowest) - _MOST_NAMED} more" if len(lowest) > _MOST_NAMED else ""

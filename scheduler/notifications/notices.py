@@ -36,9 +36,9 @@ SERVICE_KINDS: tuple[Kind, ...] = KINDS[11:16]  # Kinds about this service
 JOB_KINDS: tuple[Kind, ...] = ("job_issues",)  # Kinds about jobs of users and projects
 # Kinds about efficiency and failures of sites
 INCIDENT_KINDS: tuple[Kind, ...] = ("incident_opened", "incident_lasting", "incident_over")
-# What a site may be told: changes of confirmed deviations, and its own incidents
+# Kinds cleared to send to a site: changes of confirmed deviations, and its own incidents
 SITE_KINDS: tuple[Kind, ...] = ("opened", "reopened", "closed", *INCIDENT_KINDS)
-# What a role is there for
+# Kinds of a role without kinds of its own in the settings
 ROLE_KINDS: Mapping[str, tuple[Kind, ...]] = {
     "site": SITE_KINDS,
     "coordinator": (*FLAG_KINDS, *INCIDENT_KINDS, "delivered"),
@@ -59,8 +59,8 @@ class Notice:
     and ``proposed_corepower`` (measured, with its 90 % interval ``estimate_low`` to ``estimate_high``) are
     benchmark per core. ``n_groups``: compared sites (CPU models). ``also``: other processing types with the
     same confirmed deviation. ``checks``, ``refuted_by``: as in ``flags``. ``confirmed``: True if cleared to
-    send to a site. ``rows``: CSV, ``page``: HTML that a mail carries as files. ``user``:
-    whose jobs it is about. None: unknown, or not applicable to the kind.
+    send to a site. ``rows``: CSV, ``page``: HTML that a mail carries as files. ``user``: owner of the jobs.
+    None: unknown, or not applicable to the kind.
     """
 
     id: str
@@ -129,12 +129,8 @@ def read(text: str) -> tuple[Notice, ...]:
 
 
 def _notice(row: dict[str, Any]) -> Notice:
-    for name, kind in (
-        ("night", date),
-        ("since", date),
-        ("window_start", datetime),
-        ("window_end", datetime),
-    ):
+    times = {"night": date, "since": date, "window_start": datetime, "window_end": datetime}
+    for name, kind in times.items():
         if row[name] is not None:
             row[name] = kind.fromisoformat(row[name])
     return Notice(**row | {name: tuple(row[name]) for name in ("reasons", "also")})

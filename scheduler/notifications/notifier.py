@@ -80,7 +80,7 @@ def notifier(context: Context) -> Notifier:
     """Return the notifier of a session."""
     settings = context.settings
     limit = settings.section(FitSettings).deviation_limit
-    # read when a mail is made: keys are rotated
+    # read for each mail, not now: keys are rotated
     links = partial(links_of, settings.section(WebSettings), settings.location)
     mailer = Mailer(settings.section(NotifySettings), limit, context.clock, settings.location, links=links)
     return Notifier(context.opener, mailer, lambda store, night: alerts_of(store, settings, night))

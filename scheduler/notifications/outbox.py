@@ -4,6 +4,7 @@ A night is rewritten at once, and only under the lease. A row contains its messa
 process, sends the same bytes under the same name.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -85,6 +86,7 @@ class Outbox:
                 nights.add(entry.night)
         if not nights:
             return
+        # a night is one partition of the table: all its rows are written again
         changes = []
         for night in sorted(nights):
             ordered = sorted(self._nights[night].values(), key=lambda entry: entry.notification)
@@ -130,12 +132,13 @@ def entry_of(
 
 MOST_FOLLOWED = 10  # Messages that a mail names as those before it
 Draft = Callable[[Recipient, Sequence[Notice]], Entry]  # Makes the entry of a message, queued
-# Of what somebody was told and is to be told, what is known already
+# From the earlier entries of a recipient and its new notices: those of them that it has already
 Reported = Callable[[Sequence[Entry], Sequence[Notice]], Sequence[Notice]]
 
 
 def queued(
     settings: NotifySettings,
+    recipients: Iterable[Recipient],
     notices: Sequence[Notice],
     existing: Collection[Entry],
     draft: Draft,
@@ -143,14 +146,14 @@ def queued(
     history: History | None = None,
     limit: float = DEVIATION_LIMIT,
 ) -> list[Entry]:
-    """Return new entries: per recipient one, of the notices it takes and has not received from ``there``.
+    """Return new entries: per recipient one, of the notices it takes and that no ``existing`` entry has.
 
-    ``known`` notices, and repetitions of its ``history``, get entries of their own that are not sent.
+    ``reported`` notices, and repetitions of its ``history``, get entries of their own that are not sent.
     ``limit``: accepted relative deviation.
     """
     history = history or History()
     entries = []
-    for recipient in settings.recipients_of(notice.user for notice in notices if notice.user):
+    for recipient in recipients:
         before = [entry for entry in existing if entry.recipient == recipient.name]
         received = {notice for entry in before for notice in entry.notices.split()}
         new = [notice for notice in notices if notice.id not in received and takes(recipient, notice)]
@@ -172,10 +175,9 @@ def queued(
 
 def following(entry: Entry, history: History) -> Entry:
     """Return an entry with the first messages to its recipient about the same names."""
-    first = [
-        name for name in history.first_messages(entry.recipient, entry.parsed) if name != entry.notification
-    ]
-    return replace(entry, follows=" ".join(first[:MOST_FOLLOWED]) or None)
+    names = history.first_messages(entry.recipient, entry.parsed)
+    others = [name for name in names if name != entry.notification]
+    return replace(entry, follows=" ".join(others[:MOST_FOLLOWED]) or None)
 
 
 def _on_its_way(entry: Entry, recipient: Recipient, settings: NotifySettings) -> Entry:
@@ -208,27 +210,44 @@ def digest_day(night: date, now: datetime, weekday: str) -> date:
 
 
 def bundled(settings: NotifySettings, collected: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
-    """Return the due weekly digests: one new entry per recipient, and its parts, marked.
+    """Return the due weekly digests: one new entry per recipient, and its parts, marked."""
+    due = (entry for entry in collected if entry.due is None or entry.due <= today)
+    return _joined(settings, due, draft, lambda all_of: list({one.id: one for one in all_of}.values()))
 
-    Entries of removed recipients are abandoned.
+
+def released(settings: NotifySettings, withheld: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
+    """Return withheld messages to sites from the first permitted day on: still valid notices, in one."""
+    return _joined(settings, withheld, draft, lasting) if settings.writes_to_sites(today) else []
+
+
+def _joined(
+    settings: NotifySettings,
+    entries: Iterable[Entry],
+    draft: Draft,
+    chosen: Callable[[Iterable[Notice]], list[Notice]],
+) -> list[Entry]:
+    """Return one message per recipient, of some of the notices of its entries, and these entries, marked.
+
+    Entries of removed recipients, and those without such a notice, are abandoned.
     """
-    due: dict[str, list[Entry]] = {}
-    for entry in collected:
-        if entry.due is None or entry.due <= today:
-            due.setdefault(entry.recipient, []).append(entry)
+    of_recipient: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        of_recipient[entry.recipient].append(entry)
     changed: list[Entry] = []
-    for name, entries in due.items():
+    for name, parts in of_recipient.items():
         recipient = settings.recipient(name)
+        notices = chosen(notice for part in parts for notice in part.parsed)
         if recipient is None:
-            changed += [abandoned(entry, GONE) for entry in entries]
+            changed += [abandoned(part, GONE) for part in parts]
+        elif not notices:
+            changed += [abandoned(part, _ENDED) for part in parts]
         else:
-            received = {notice.id: notice for entry in entries for notice in entry.parsed}
-            changed += _one_of(entries, draft(recipient, list(received.values())))
+            changed += _one_of(parts, draft(recipient, notices))
     return changed
 
 
 def _one_of(entries: Sequence[Entry], message: Entry) -> list[Entry]:
-    # One message replaces some entries; one of these may be the message itself.
+    # an entry with the very same notices has the name of the message: it is sent, not replaced
     others = [
         replace(entry, state="bundled", bundle=message.notification, error=None)
         for entry in entries
@@ -238,30 +257,8 @@ def _one_of(entries: Sequence[Entry], message: Entry) -> list[Entry]:
     return [*others, replace(own, state="queued", first_at=message.first_at, due=None, error=None)]
 
 
-def released(settings: NotifySettings, withheld: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
-    """Return withheld messages to sites from the first permitted day on: still valid notices, in one."""
-    if not settings.writes_to_sites(today):
-        return []
-    by_recipient: dict[str, list[Entry]] = {}
-    for entry in withheld:
-        by_recipient.setdefault(entry.recipient, []).append(entry)
-    changed: list[Entry] = []
-    for name, entries in by_recipient.items():
-        recipient = settings.recipient(name)
-        notices = lasting(notice for entry in entries for notice in entry.parsed)
-        if recipient is None:
-            changed += [abandoned(entry, GONE) for entry in entries]
-        elif not notices:
-            changed += [
-                abandoned(entry, "the deviation ended before messages to sites were enabled")
-                for entry in entries
-            ]
-        else:
-            changed += _one_of(entries, draft(recipient, notices))
-    return changed
-
-
 GONE = "the settings no longer have this recipient"
+_ENDED = "the deviation ended before messages to sites were enabled"
 
 
 def abandoned(entry: Entry, error: str) -> Entry:

@@ -113,6 +113,7 @@ def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
             ((WIDTH - _SIDE) * _SCALE, y), _drawn_percent(deviation), font=font, fill=colour, anchor="rm"
         )
     stream = io.BytesIO()
+    # 32 colours suffice for edges of letters, and make a file of some 10 kB
     image.quantize(32).save(stream, "PNG", optimize=True)
     return stream.getvalue()
 
@@ -164,6 +165,7 @@ def _fitting(text: str, font: "ImageFont.FreeTypeFont | ImageFont.ImageFont", mo
         text = f"{text[:100]}{text[-100:]}"
     if font.getlength(text) <= most:
         return text
+    # an advance per character is no measure: the font is proportional
     for keep in range(len(text) // 2, 0, -1):
         cut = f"{text[:keep]}...{text[-keep:]}"
         if font.getlength(cut) <= most:

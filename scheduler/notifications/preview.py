@@ -24,10 +24,7 @@ from scheduler.notifications.step import Mailer
 
 @dataclass(frozen=True)
 class Previewed:
-    """A message, its recipient and files. ``note``: why it would not be sent now, and omitted repetitions.
-
-    ``note``: why it would not be sent now, and what is left out because it repeats what was sent.
-    """
+    """A message, its recipient and files. ``note``: why it would not be sent now, and omitted repetitions."""
 
     recipient: str
     channel: str
@@ -49,7 +46,7 @@ def preview(
     template.
     """
     settings, today = mailer.settings, mailer.clock().date()
-    # what the night itself would send: later nights have messages of their own
+    # as if that night were the newest: later nights have messages of their own
     notices = notices_of(store, night, settings, today=night, alerts=alerts)
     history = history_of(store, notices, max(night, today))
     current = {notice.id for notice in notices}
@@ -58,7 +55,8 @@ def preview(
     except OSError as error:
         raise InputError(f"cannot create folder {out}: {error.strerror}; use a different folder") from None
     previewed = []
-    for recipient in settings.recipients_of(notice.user for notice in notices if notice.user):
+    recipients, _ = settings.recipients_of(notice.user for notice in notices if notice.user)
+    for recipient in recipients:
         taken = [notice for notice in notices if takes(recipient, notice)]
         sent = history.read_by(recipient.name, without=current)
         news, repetitions = repeated(taken, history.changes, sent, mailer.limit)
@@ -94,7 +92,7 @@ def _contents(post: Post, entry: Entry, recipient: Recipient) -> Iterator[tuple[
         body = post.body(entry, recipient, made)
     except SettingsError as error:
         raise SettingsError(f"recipient '{recipient.name}': {error}") from error
-    # users have any names
+    # names of users come from records: none may lead out of the folder
     name = re.sub(r"[^\w.@+' -]", "_", recipient.name)
     if recipient.channel != "mail":
         yield f"{name}.json", body

@@ -32,6 +32,7 @@ def host_of(url: str) -> str:
     'https://hooks.example:8443'
     """
     parts = urlsplit(url)
+    # urlsplit takes the brackets off an IPv6 address
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "")
 
@@ -45,5 +46,6 @@ def remember_all(settings: NotifySettings) -> None:
     for recipient in settings.recipients:
         pairs += [(recipient.url, recipient.url_file), (recipient.secret, recipient.secret_file)]
     for secret, file in pairs:
+        # a file that cannot be read is reported by the delivery that needs it
         with contextlib.suppress(SettingsError):
             value_of(secret, file, "a secret")

@@ -12,7 +12,7 @@ from esjobs.schema.notifications import DUPLICATE, REPETITION
 from scheduler.notifications.notices import Kind, Notice
 from scheduler.notifications.outbox import Entry
 
-# Kinds that tell the same of a flag
+# Kinds of one meaning
 _OUTCOME: dict[Kind, str] = {"opened": "open", "reopened": "open", "closed": "over", "withdrawn": "over"}
 
 
@@ -21,21 +21,22 @@ def reissued(
 ) -> list[Notice]:
     """Return the new notices to a recipient that only replace reported ones.
 
-    ``entries``: reported or pending ones. ``there``: ids of all events from the night ``since`` on. Each
+    ``entries``: reported or pending ones. ``existing``: ids of all events from the night ``since`` on. Each
     missing event is replaced by one other of the same flag and meaning, the earliest first.
     """
-    places: Counter[tuple[str, ...]] = Counter()
+    # missing events less those that already have a replacement
+    unreplaced: Counter[tuple[str, ...]] = Counter()
     for entry in entries:
         if entry.state == REPETITION:
             continue
         for reported in entry.parsed:
             if reported.is_flag and reported.night >= since:
-                places[_what(reported)] += reported.id not in existing
-                places[_what(reported)] -= entry.state == DUPLICATE
+                unreplaced[_what(reported)] += reported.id not in existing
+                unreplaced[_what(reported)] -= entry.state == DUPLICATE
     same = []
     for notice in sorted(notices, key=lambda one: one.night):
-        if notice.is_flag and places[_what(notice)] > 0:
-            places[_what(notice)] -= 1
+        if notice.is_flag and unreplaced[_what(notice)] > 0:
+            unreplaced[_what(notice)] -= 1
             same.append(notice)
     return same
 

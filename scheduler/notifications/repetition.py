@@ -31,6 +31,7 @@ def agree(left: float | None, right: float | None, limit: float) -> bool:
     """
     if left is None or right is None or left * right < 0 or min(left, right) <= -1:
         return False
+    # deviations are ratios minus 1: corrected by one, the other is the quotient of the ratios
     return abs(math.log1p(left) - math.log1p(right)) <= math.log1p(limit)
 
 
@@ -41,7 +42,7 @@ def repeated(
 
     ``history``: all changes of the same names. ``sent``: ids that the recipient has read or will read. News
     gets the other kinds of work with the same deviation (``also``). Only flags are repeated: a notice about
-    users, incidents or the service is told apart by its id alone.
+    users, incidents or the service is recognised by its id alone.
     """
     wanted = {notice.id: notice for notice in new if notice.is_flag}
     changes = {notice.id: notice for notice in history if notice.is_flag} | wanted
@@ -88,6 +89,7 @@ class _Story:
         match change.kind:
             case "opened" | "reopened":
                 return self._covers(change)
+            # the end of one kind of work is no news while another still deviates by as much
             case "closed":
                 size = self.open.get(work)
                 if any(agree(size, other, self.limit) for other in left.values()):
@@ -132,10 +134,13 @@ class _Story:
             case "opened" | "reopened":
                 self.candidates.pop(work, None)
                 self.open[work] = change.deviation
+                # removed first: the order of what was read decides which message names this work
                 self.read.pop(work, None)
-                (self.covered.discard if is_read else self.covered.add)(work)
                 if is_read:
+                    self.covered.discard(work)
                     self.read[work] = (change.id, change.deviation)
+                else:
+                    self.covered.add(work)
             case "closed":
                 size = self.open.pop(work, None)
                 if is_read:
@@ -151,12 +156,13 @@ class _Story:
 
 
 def _order(notice: Notice) -> tuple[bool, str]:
+    # all types first: their message stands for the others of the night
     work = notice.processing_type or ""
     return work != ALL_TYPES, work
 
 
 def _topic(notice: Notice) -> tuple[object, ...]:
-    # Declarations and notes concern every kind of work of a name.
+    # Declarations and notes concern every kind of work of a name; a value counts to four digits.
     if notice.kind == "declaration_changed" and notice.corepower is not None:
         return notice.kind, f"{notice.corepower:.4g}"
     return notice.kind, notice.night

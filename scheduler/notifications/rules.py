@@ -7,8 +7,8 @@ from esjobs.schema.today import EVERYWHERE
 from scheduler.notifications.notices import INCIDENT_KINDS, ROLE_KINDS, SITE_KINDS, Notice, at_least
 from scheduler.notifications.settings import Recipient
 
-# States that a site has been told of: what ends from there is told, too
-_TOLD_STATES = ("open", "acknowledged")
+# States of flags that were sent to their site, which also receives their end
+_SENT_STATES = ("open", "acknowledged")
 
 
 def takes(recipient: Recipient, notice: Notice) -> bool:
@@ -31,7 +31,8 @@ def _may_be_sent(notice: Notice) -> bool:
         return notice.site not in (None, EVERYWHERE)
     if notice.level != "queue" or notice.kind not in SITE_KINDS:
         return False
-    return notice.from_state in _TOLD_STATES if notice.kind == "closed" else notice.confirmed is True
+    # a closed flag is no longer confirmed: its last state counts
+    return notice.from_state in _SENT_STATES if notice.kind == "closed" else notice.confirmed is True
 
 
 def matches(patterns: Sequence[str], *names: str | None) -> bool:
@@ -48,7 +49,5 @@ def matches(patterns: Sequence[str], *names: str | None) -> bool:
 
 def without_match(recipient: Recipient, names: Iterable[tuple[str | None, str | None]]) -> tuple[str, ...]:
     """Return the patterns of a recipient that match none of these pairs of site and queue."""
-    lower = list(names)
-    return tuple(
-        pattern for pattern in recipient.sites if not any(matches([pattern], *pair) for pair in lower)
-    )
+    pairs = list(names)
+    return tuple(each for each in recipient.sites if not any(matches([each], *pair) for pair in pairs))

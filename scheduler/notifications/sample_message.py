@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.store.base import JobStore
@@ -35,7 +35,7 @@ def try_recipients(
     The store is used for the log and to check patterns; without one the test is still sent. Raises
     :class:`UsageError` for an unknown recipient.
     """
-    chosen = [_recipient(mailer.settings, name) for name in names] or list(mailer.settings.recipients_of(()))
+    chosen = [_recipient(mailer.settings, name) for name in names] or mailer.settings.recipients_of(())[0]
     if not chosen:
         raise UsageError("no recipients in the settings; add [[notify.recipients]]")
     store, trouble = None, ""
@@ -54,16 +54,9 @@ def try_recipients(
             *_withheld(recipient, mailer),
             *([trouble] if trouble else []),
         ]
-        tried.append(
-            Tried(
-                recipient.name,
-                recipient.channel,
-                entry.address,
-                "sent" if ended.state == "sent" else "failed",
-                ended.error or "",
-                "; ".join(notes),
-            )
-        )
+        outcome = "sent" if ended.state == "sent" else "failed"
+        to = (recipient.name, recipient.channel, entry.address)
+        tried.append(Tried(*to, outcome, ended.error or "", "; ".join(notes)))
     if store is not None and not trouble:
         with suppress(StoreError), mailer.lease(store).turn(mailer.wait_s):
             outbox = Outbox(store)
@@ -86,8 +79,8 @@ def _try(recipient: Recipient, mailer: Mailer) -> tuple[Entry, Entry]:
     now = mailer.clock()
     entry = mailer.draft(now.date())(recipient, [sample_notice(recipient.name, now)])
     ended, _ = mailer.post.attempt(entry)
-    # a test that failed is not tried again: who sent it sees what is wrong
-    return entry, ended if ended.state == "sent" else Entry(**{**vars(ended), "state": "abandoned"})
+    # a failed test is not tried again: the person who sent it sees the error
+    return entry, ended if ended.state == "sent" else replace(ended, state="abandoned")
 
 
 def _patterns(recipient: Recipient, names_known: Sequence[tuple[str | None, str | None]]) -> list[str]:

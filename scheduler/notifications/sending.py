@@ -89,7 +89,7 @@ class Post:
         )
 
     def _answer_by(self, entry: Entry, recipient: Recipient) -> Callable[[Notice], str]:
-        # a chat has many readers, a mail to a site is for those who may answer
+        # a link is an authorisation: a chat has many readers, a mail to a site those who may answer
         is_mail_to_site = recipient.role == "site" and recipient.channel == "mail"
         links = self._links() if is_mail_to_site else None
 
@@ -126,6 +126,7 @@ class Post:
 
     def _deliver(self, entry: Entry, recipient: Recipient) -> None:
         settings, made = self.settings, self.rendered(entry, recipient)
+        # before anything can fail: an error may quote any of them
         remember_all(settings)
         if recipient.channel == "mail":
             server = self._server
@@ -163,10 +164,8 @@ class Post:
             defect = DeliveryError(excerpt(f"internal error in esjobs: {error!r}", 300), "later")
             return self._failed(entry, defect), defect
         now = self._clock()
-        done = replace(
-            entry, state="sent", attempts=entry.attempts + 1, sent_at=now, tried_at=now, error=None
-        )
-        return done, None
+        tried = replace(entry, attempts=entry.attempts + 1, tried_at=now)
+        return replace(tried, state="sent", sent_at=now, error=None), None
 
     def _failed(self, entry: Entry, error: DeliveryError) -> Entry:
         now = self._clock()
@@ -213,13 +212,14 @@ def deliver_all(
         rest = round_of(rest)
         if not rest or attempt == mailer.settings.attempts - 1:
             break
+        # up to a second of chance, so that installations do not return together
         usual = FIRST_PAUSE_S * 2.0 ** min(attempt, 10) + random.random()  # noqa: S311
         pause(min(max(usual, *requested_s), LONGEST_PAUSE_S))
     return list(ended.values())
 
 
 def _picture(notices: Sequence[Notice], limit: float) -> Picture | None:
-    """The picture of a mail; without Pillow the mail goes out without it, and a line is logged."""
+    """Return the picture of a mail; without Pillow the mail is sent without it, and a line is logged."""
     try:
         return picture_of(notices, limit)
     except MissingExtraError as error:

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -18,7 +17,6 @@ from esjobs.core.setting_types import Count, no_flag
 from scheduler.notifications.notices import SITE_KINDS, Kind, Severity
 
 Channel = Literal["mail", "webhook", "mattermost", "slack"]
-CHANNELS: tuple[Channel, ...] = get_args(Channel)
 """Transport of a message."""
 Role = Literal["site", "coordinator", "operator", "support", "user"]
 """Reader: a site about its own queues, who looks after all sites, this service, users; each user."""
@@ -27,7 +25,7 @@ Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "satur
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 
 _SIMPLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# a local part without what mail servers give a meaning of their own (% ! | / and quotes), and a realm
+# a local part without characters that mail servers interpret (% ! | / and quotes), and a realm
 _USER = re.compile(r"[A-Za-z0-9._+'-]{1,64}(@[A-Za-z0-9._-]{1,200})?")
 OPTED_OUT = "opted out"
 NOT_A_NAME = "characters that no address has"
@@ -42,7 +40,7 @@ def _word(value: str) -> str:
 
 
 def _is_address(value: str) -> bool:
-    # takes as long to import as all other settings
+    # imported here: it takes as long as all other settings together
     from email.errors import MessageError
     from email.headerregistry import Address
 
@@ -168,10 +166,9 @@ class Recipient(_Section):
     def of_users(self, users: Sequence[str]) -> "Iterator[Recipient | str]":
         """Yield for each user the recipient they are, or the reason why they get no mail.
 
-        An address in the file wins over the pattern, and is one for any name. Kerberos principals
+        An address in the file wins over the pattern, and is accepted for any name. Kerberos principals
         (``name@REALM``) may stand in both files as ``name``, and are ``name`` in the pattern. Both files are
-        read once. Raises
-        :class:`SettingsError` for a file that cannot be read.
+        read once. Raises :class:`SettingsError` for a file that cannot be read.
         """
         opted_out = {row[0].strip().casefold() for row in (_rows(self.opt_out) if users else ())}
         rows = _rows(self.addresses) if users else ()
@@ -187,12 +184,11 @@ class Recipient(_Section):
                 yield NOT_A_NAME
             else:
                 address = address or (self.address or "").replace("{user}", name)
-                named = f"{self.name}{_OF_USER}{user}"
-                yield (
-                    self.model_copy(update={"name": named, "address": address})
-                    if _is_address(address)
-                    else NOT_AN_ADDRESS
-                )
+                # checked here: model_copy() does not validate
+                if _is_address(address):
+                    yield self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
+                else:
+                    yield NOT_AN_ADDRESS
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -213,13 +209,9 @@ def _of_channel(supplied: Recipient) -> str:
         return f"channel '{supplied.channel}' requires either url or url_file"
     if supplied.url is not None and not is_web_address(supplied.url.get_secret_value()):
         return "url is not an address such as https://HOST/PATH"
-    if supplied.channel == "webhook":
-        return (
-            ""
-            if secrets == 1
-            else "channel 'webhook' requires either secret or secret_file, to sign messages"
-        )
-    return f"channel '{supplied.channel}' does not use a secret" if secrets else ""
+    if supplied.channel != "webhook":
+        return f"channel '{supplied.channel}' does not use a secret" if secrets else ""
+    return "" if secrets == 1 else "channel 'webhook' requires either secret or secret_file, to sign messages"
 
 
 _OF_USER = "@"
@@ -256,12 +248,9 @@ def _of_role(supplied: Recipient) -> str:
         return ""
     if not supplied.sites:
         return "role 'site' requires sites: patterns of its site or queues"
-    beyond = [kind for kind in supplied.kinds if kind not in SITE_KINDS]
-    return (
-        f"role 'site' accepts only the kinds {', '.join(SITE_KINDS)}; '{beyond[0]}' is not one of them"
-        if beyond
-        else ""
-    )
+    beyond = next((kind for kind in supplied.kinds if kind not in SITE_KINDS), None)
+    accepted = f"role 'site' accepts only the kinds {', '.join(SITE_KINDS)}"
+    return "" if beyond is None else f"{accepted}; '{beyond}' is not one of them"
 
 
 def is_web_address(text: str) -> bool:
@@ -351,21 +340,18 @@ class NotifySettings(_Section):
             return found
         return found.of_user(user) if found is not None and found.role == "user" else None
 
-    def recipients_of(self, users: Iterable[str]) -> Iterator[Recipient]:
-        """Yield the recipients, in place of role ``user`` each of these users who gets mail."""
-        named = sorted(set(users))
-        for recipient in self.recipients:
-            if recipient.role == "user":
-                yield from (each for each in recipient.of_users(named) if isinstance(each, Recipient))
-            else:
-                yield recipient
+    def recipients_of(self, users: Iterable[str]) -> tuple[list[Recipient], Counter[str]]:
+        """Return the recipients, and how many users get no mail, by reason.
 
-    def without_mail(self, users: Iterable[str]) -> dict[str, int]:
-        """Return how many of these users get no mail, by reason; none without role ``user``."""
+        Each of these users who gets mail stands in place of role ``user``; files of addresses are read once.
+        """
         named = sorted(set(users))
-        found = [
-            [each for each in recipient.of_users(named) if isinstance(each, str)]
-            for recipient in self.recipients
-            if recipient.role == "user"
-        ]
-        return dict(Counter(chain.from_iterable(found)))
+        found: list[Recipient] = []
+        without_mail: Counter[str] = Counter()
+        for recipient in self.recipients:
+            for each in recipient.of_users(named) if recipient.role == "user" else [recipient]:
+                if isinstance(each, Recipient):
+                    found.append(each)
+                else:
+                    without_mail[each] += 1
+        return found, without_mail

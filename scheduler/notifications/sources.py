@@ -16,6 +16,7 @@ from scheduler.notifications.notices import Notice
 from scheduler.notifications.settings import NotifySettings
 
 _ACTS = ("acknowledged", "answered")
+_ORDER = ("night", "level", "name", "processing_type")
 
 
 def notices_of(
@@ -37,29 +38,19 @@ def notices_of(
     events = read_table(store, FLAG_EVENTS, where).to_pylist()
     if before := last_night(store, night - timedelta(days=1)):
         acts = [Days("night", before, before), In("level", NAMED_LEVELS), In("kind", _ACTS)]
-        events += [
-            row for row in read_table(store, FLAG_EVENTS, acts).to_pylist() if row["event"] not in reported
-        ]
+        entered = read_table(store, FLAG_EVENTS, acts).to_pylist()
+        events += [row for row in entered if row["event"] not in reported]
     since = today - timedelta(days=settings.within_days)
-    nights = read_table(
-        store, NIGHTS, [Days("night", since, max(night, today))], ["night", "state", "reason"]
-    ).to_pylist()
-    events.sort(
-        key=lambda row: (
-            row["night"],
-            row["level"],
-            row["name"],
-            row["processing_type"],
-            row.get("position") or 0,
-        )
-    )
+    days = [Days("night", since, max(night, today))]
+    nights = read_table(store, NIGHTS, days, ["night", "state", "reason"]).to_pylist()
+    events.sort(key=lambda row: (*(row[name] for name in _ORDER), row.get("position") or 0))
+    reasons, bases = reasons_of(store, events), bases_of(store, events)
     gathered = [
-        *flag_notices(
-            events, reasons_of(store, events), bases_of(store, events), critical=settings.critical_deviation
-        ),
+        *flag_notices(events, reasons, bases, critical=settings.critical_deviation),
         *night_notices(nights, since=since, reported=reported),
         *alerts,
     ]
+    # an alert may be of a night that is in the ledger by now
     return list({notice.id: notice for notice in gathered}.values())
 
 
@@ -71,15 +62,12 @@ def events_between(store: JobStore, first: date, last: date) -> set[str]:
 
 def last_night(store: JobStore, today: date) -> date | None:
     """Return the newest known night up to today; None without any."""
-    nights = [
-        row["night"]
-        for table in (FLAG_EVENTS, NIGHTS)
-        for batch in store.read(
-            table, [Days("night", date.min, today)], ["night"], order=("-night",), limit=1
-        )
-        for row in batch.to_pylist()
+    days = [Days("night", date.min, today)]
+    # one row of each table, not all nights
+    found = [
+        store.read(table, days, ["night"], order=("-night",), limit=1) for table in (FLAG_EVENTS, NIGHTS)
     ]
-    return max(nights, default=None)
+    return max((row["night"] for rows in found for batch in rows for row in batch.to_pylist()), default=None)
 
 
 def known_names(store: JobStore) -> list[tuple[str | None, str | None]]:

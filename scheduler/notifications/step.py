@@ -94,7 +94,7 @@ def notify_night(
         oldest, newest = min(night, today - timedelta(days=settings.within_days)), max(night, today)
         existing = outbox.between(oldest, newest + timedelta(days=1))
         reported = {identity for entry in existing for identity in entry.notices.split()}
-        # while nights are caught up, the last one says what is so in the end
+        # while nights are caught up, only the last one reports the state of now
         is_last = night >= today - timedelta(days=1)
         timely = [one for one in alerts if is_last or one.kind != "ingest_stopped"]
         notices = notices_of(store, night, settings, today=today, reported=reported, alerts=timely)
@@ -107,7 +107,9 @@ def notify_night(
 
         about = max([night, *(notice.night for notice in notices)])
         history = history_of(store, notices, newest)
-        outbox.put(queued(settings, notices, existing, mailer.draft(about), repeats, history, mailer.limit))
+        recipients, without = settings.recipients_of(notice.user for notice in notices if notice.user)
+        draft = mailer.draft(about)
+        outbox.put(queued(settings, recipients, notices, existing, draft, repeats, history, mailer.limit))
         ready = [
             *bundled(settings, outbox.in_states(["collected"]), mailer.draft(night), today),
             *released(settings, outbox.in_states([WITHHELD]), mailer.draft(night), today),
@@ -119,12 +121,11 @@ def notify_night(
             outbox.put(_queued_again(outbox.in_states(["abandoned"])))
         ended = _send(outbox, mailer, lease, night)
         outbox.tidy()
-    without = settings.without_mail(notice.user for notice in notices if notice.user)
     return _report(night, notices, ended, without, time.perf_counter() - began)
 
 
 def _queued_again(entries: Iterable[Entry]) -> list[Entry]:
-    # Entries never tried are too old to be sent.
+    # those never tried were too old to be sent
     return [replace(entry, state="queued", due=None) for entry in entries if entry.attempts]
 
 
@@ -139,7 +140,7 @@ def _send(outbox: Outbox, mailer: Mailer, lease: Lease, night: date) -> list[Ent
             changed += _undelivered_entries(entry, outbox, mailer, night)
         outbox.put(changed)
 
-    # the second time for what the first has abandoned
+    # the second time for the notices about messages that the first has abandoned
     for _ in range(2):
         waiting = [entry for entry in outbox.in_states(WAITING) if entry.notification not in _names(ended)]
         if waiting:
@@ -152,14 +153,12 @@ def _names(entries: Iterable[Entry]) -> set[str]:
 
 
 def _undelivered_entries(entry: Entry, outbox: Outbox, mailer: Mailer, night: date) -> list[Entry]:
-    # Nobody is notified about an abandoned notice of an abandoned message.
+    # no notice about an abandoned notice of an abandoned message: that would go on for ever
     if all(notice.kind in ("undelivered", "test") for notice in entry.parsed):
         return []
     notice = undelivered(entry.notification, entry.recipient, entry.subject, entry.error or "", night)
-    others = mailer.settings.model_copy(
-        update={"recipients": tuple(one for one in mailer.settings.recipients if one.name != entry.recipient)}
-    )
-    return queued(others, [notice], outbox.of_night(night).values(), mailer.draft(night))
+    others = [one for one in mailer.settings.recipients if one.name != entry.recipient]
+    return queued(mailer.settings, others, [notice], outbox.of_night(night).values(), mailer.draft(night))
 
 
 def _report(
@@ -171,18 +170,12 @@ def _report(
 ) -> RunReport:
     states = Counter(entry.state for entry in ended)
     return RunReport(
-        STEP,
-        f"{night}",
-        len(notices),
-        states["sent"],
-        seconds,
+        *(STEP, f"{night}", len(notices), states["sent"], seconds),
         rows_are="notices",
         rows_become="messages sent",
         counts={
             **{f"messages {state}": states[state] for state in ("failed", "abandoned") if states[state]},
             **{f"users without mail: {reason}": n for reason, n in without_mail.items()},
         },
-        notes=tuple(
-            f"{entry.recipient}: {entry.state}, {entry.error}" for entry in ended if entry.state != "sent"
-        ),
+        notes=tuple(f"{one.recipient}: {one.state}, {one.error}" for one in ended if one.state != "sent"),
     )

@@ -20,8 +20,10 @@ OURS = Path(__file__).parent / "templates"
 FALLBACK = "en"
 PREFIX = "[esjobs] "
 LONGEST_SUBJECT = 90  # Characters, the prefix included: what lists of mails show
-_WIDTH = 76
+_WIDTH = 76  # Columns that a quoted answer may still indent [RFC 5322 advises 78]
 _NO_BREAK = "\u00a0%"
+# Raised by the expressions of a template, which is the user's own
+_OF_EXPRESSIONS = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Wording:
                 f"no templates for language '{self._language}' (recipient '{recipient.name}'); create "
                 f"{folders[0]}"
             )
-        # what a language lacks is taken in English
+        # a template that a language lacks is taken in English
         self._environment = _environment((*folders, *(folder / FALLBACK for folder in (*own, OURS))))
 
     def subject(self, digest: Digest) -> str:
@@ -94,22 +96,14 @@ class Wording:
         except jinja2.TemplateSyntaxError as error:
             where = f"{error.filename or name}, line {error.lineno}"
             raise SettingsError(f"template error in {where}: {error.message}") from error
-        except jinja2.TemplateError as error:
-            raise SettingsError(f"template {self._language}/{name} failed: {error}") from error
-        except (
-            TypeError,
-            ValueError,
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            UnicodeDecodeError,
-        ) as error:
+        except (jinja2.TemplateError, *_OF_EXPRESSIONS) as error:
             raise SettingsError(f"template {self._language}/{name} failed: {error}") from error
 
 
 @lru_cache(maxsize=16)
 def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
-    # Compiled once, and again when files change; the first folder with a template wins.
+    # Compiled once, and again when files change; the first folder with a template wins. Sandboxed: a shared
+    # folder of templates must not run code with the rights of the service.
     environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=lambda name: name is not None and name.endswith(".html"),

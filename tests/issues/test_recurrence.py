@@ -1,6 +1,7 @@
 """Users and projects with issues on a day, and what is said of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 
 import esjobs
 from esjobs.core.arrow import table_schema
-from esjobs.issues.recurrence import recurrences
+from esjobs.issues.recurrence import Recurrence, recurrences
 from esjobs.schema.issues import ISSUES, SEVERITIES
 from scheduler.notifications.job_issues import job_issue
 
@@ -69,11 +70,12 @@ def test_only_from_a_severity_and_never_of_nobody(session: esjobs.Session) -> No
 
 @pytest.mark.parametrize("name", ["bob", "b; rm -rf /", "a\x1b[31m\nb"])
 def test_a_notice_says_who_what_and_how_to_see_more(name: str) -> None:
-    notice = job_issue("user", name, FIRST, "critical", 2, [("cpu-idle", 2)], 250.4, 0.0, "major")
+    found = Recurrence("user", name, FIRST, "critical", 2, (("cpu-idle", 2),), 250.4, 0.0)
+    notice = job_issue(found, "major")
     assert (notice.kind, notice.severity, notice.is_flag) == ("job_issues", "critical", False)
     assert "Up to 250 core-hours could be saved" in notice.text
     assert "\x1b" not in notice.text
-    assert notice.id == job_issue("user", name, FIRST, "major", 9, [], 0.0, 0.0, "major").id
+    assert notice.id == job_issue(Recurrence("user", name, FIRST, "major", 9, (), 0.0, 0.0), "major").id
     if name == "bob":
         assert notice.subject == "User bob: 2 jobs with critical issues"
         assert notice.text.endswith("esjobs show issues --user bob --min-severity major")
@@ -93,7 +95,7 @@ def test_a_mail_has_one_line_for_the_runs_of_a_name(session: esjobs.Session) -> 
     (repeated,) = user.repeated
     assert (repeated.job_name, repeated.rule, repeated.n_jobs) == ("relax", "cpu-idle", 3)
     assert (repeated.first, repeated.last) == (FIRST, last)
-    notice = job_issue("user", "alice", last, "major", 1, user.rules, 200.0, 0.0, "major", user.repeated)
+    notice = job_issue(user, "major")
     assert f"3 jobs named relax, {FIRST} to {last}" in notice.text
 
 
@@ -106,8 +108,7 @@ def test_a_notice_names_the_costliest_jobs_and_leads_to_a_page(session: esjobs.S
         ("4", "cpu-idle"),
         ("2", "cpu-idle"),
     ]
-    more = (alice.rules, 200.0, 0.0, "major", (), alice.examples, "https://esjobs.example.org/")
-    notice = job_issue("user", "alice b", FIRST, "critical", 5, *more)
+    notice = job_issue(replace(alice, name="alice b"), "major", "https://esjobs.example.org/")
     assert "Costliest: job 3 (relax), low-load" in notice.text
     assert "Then jobs 4, 2." in notice.text
     assert "https://esjobs.example.org/user/alice%20b" in notice.text

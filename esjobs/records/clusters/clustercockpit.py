@@ -16,7 +16,8 @@ from esjobs.records.clusters.description import Subcluster
 PROBLEM = "{where}: {fact} is {value!r:.60}"
 """Beginning of a message about a fact."""
 
-_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+"""Prefixes of units; kilo is written either way."""
 
 
 def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
@@ -37,6 +38,7 @@ def _subcluster(cluster: str, part: Mapping[str, Any], memory: float | None, whe
     sockets = _count(part, "socketsPerNode", where)
     per_socket = _count(part, "coresPerSocket", where)
     threads = _count(part, "threadsPerCore", where)
+    # either may be the larger: some sites fill in one of them alone
     scalar, vector = (_amount(part, key, where) for key in ("flopRateScalar", "flopRateSimd"))
     model = part.get("processorType")
     return Subcluster(
@@ -106,6 +108,7 @@ def _amount(part: Mapping[str, Any], key: str, where: str) -> float | None:
             f"{PROBLEM.format(where=where, fact=key, value=value)}; expected a number, 0 or more"
         )
     prefix = (unit.get("prefix") or "") if isinstance(unit, Mapping) else ""
-    if prefix not in _PREFIXES:
+    if prefix not in PREFIXES:
         raise InputError(f"{where}: unknown prefix {prefix!r:.20} in the unit of {key}; use k, M, G, T or P")
-    return float(value) * _PREFIXES[prefix] or None
+    # 0 stands for a peak that nobody measured
+    return float(value) * PREFIXES[prefix] or None

@@ -30,11 +30,6 @@ class Subcluster:
     peak_scalar_flops_s: float | None = None
     partitions: tuple[str, ...] = ()
 
-    @property
-    def cores_per_node(self) -> int | None:
-        """Physical cores of a node."""
-        return self.cores
-
     def completed(self, other: "Subcluster") -> "Subcluster":
         """This description, with what it leaves open from another one."""
         missing = {fact: getattr(other, fact) for fact in FACTS if getattr(self, fact) is None}
@@ -54,6 +49,7 @@ class Clusters:
         for part in parts:
             named = self._parts.setdefault(part.cluster, {})
             earlier = named.get(part.name)
+            # later files complete earlier ones, so that a file of one's own may name a single fact
             named[part.name] = part if earlier is None else part.completed(earlier)
 
     @property
@@ -79,4 +75,5 @@ class Clusters:
         if queue is not None:
             listing = [part for part in parts if queue in part.partitions]
             parts = listing or [part for part in parts if not part.partitions]
+        # two kinds of node fit: neither is certain
         return parts[0] if len(parts) == 1 else None

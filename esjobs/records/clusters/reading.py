@@ -54,6 +54,7 @@ def _parts(path: Path) -> list[Subcluster]:
         if text.lstrip().startswith("{"):
             return list(parts_of_cockpit(json.loads(text), str(path)))
         return list(_parts_of_toml(tomllib.loads(text), str(path)))
+    # both parsers recurse
     except RecursionError as error:
         raise InputError(f"{path} is nested too deeply; a cluster description has two levels") from error
     except ValueError as error:
@@ -114,6 +115,7 @@ def _fact(fact: str, value: object, where: str) -> object:
     if not is_amount(value):
         raise InputError(f"{problem}; expected a number in base units, 0 or more")
     if fact in _COUNTS:
+        # TOML writes 4 and 4.0
         if value != int(value):
             raise InputError(f"{problem}; expected a whole number")
         return int(value)

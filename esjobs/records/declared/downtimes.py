@@ -2,12 +2,11 @@
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from esjobs.core.attached import OfStore
 from esjobs.core.errors import SettingsError
@@ -16,7 +15,7 @@ from esjobs.publish.publication import newest, read_table
 from esjobs.schema.delivered import DOWNTIMES, OUTAGE
 from esjobs.store.base import JobStore
 
-_HALF = 0.5
+_HALF = 0.5  # Of a day, beyond which it counts as an outage
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,7 @@ class Outages:
     def available(self, site: str, window: Window) -> float:
         """Return the share of a window in which a site had no declared outage."""
         lost = timedelta(0)
+        # intervals do not overlap, see merged(): none is subtracted twice
         for start, end in self.of.get(site.lower(), ()):
             lost += max(min(end, window.end) - max(start, window.start), timedelta(0))
         return 1 - lost / (window.end - window.start)
@@ -59,18 +59,16 @@ def outages(store: JobStore) -> Outages | None:
         return None
     # without a service all of the site is meant
     compute = {"", *SERVICES.of(store)}
+    # the newest import of each file
     last = {row["source"]: row["imported_at"] for row in sorted(rows, key=lambda row: row["imported_at"])}
     found: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
     for row in newest(DOWNTIMES, rows):
         at = last[row["source"]]
         until = row["until"] if row["imported_at"] == at else min(row["until"], at)
-        if _stops(row, compute) and row["begin"] < until:
+        stops = row["severity"] == OUTAGE and (row["service"] or "").lower() in compute
+        if stops and row["begin"] < until:
             found[row["site"].lower()].append((row["begin"], until))
     return Outages({site: merged(each) for site, each in found.items()})
-
-
-def _stops(row: Mapping[str, Any], compute: Set[str]) -> bool:
-    return row["severity"] == OUTAGE and (row["service"] or "").lower() in compute
 
 
 @cache

@@ -50,6 +50,7 @@ def _notes(
     if not store.span().jobs:
         return
     for level in LEVELS:
+        # jobs have resolved CPU names: a raw one in the table would never match
         names = {canonical(row) for row in rows if row["level"] == level}
         missing = sorted(names - set(names_of_jobs(level))) if names else []
         if missing:

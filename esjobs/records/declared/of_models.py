@@ -49,7 +49,10 @@ def declared_models(store: JobStore, window: Window, names: Iterable[str]) -> di
     found: dict[str, dict[str, _Chosen]] = defaultdict(dict)
     for (benchmark, model), score in scores.items():
         found[benchmark.upper()][model] = _chosen(score, states.get(model))
-    order = sorted(found, key=lambda each: (_n_values(found[each]), each), reverse=True)
+    n_values = {
+        benchmark: sum(one.value is not None for one in of.values()) for benchmark, of in found.items()
+    }
+    order = sorted(found, key=lambda each: (n_values[each], each), reverse=True)
     return {model: _declared(model, order, found) for model in sorted({model for _, model in scores})}
 
 
@@ -92,6 +95,7 @@ def _state(core_s: Mapping[bool | None, float]) -> bool | None:
 
 
 def _chosen(score: ReferenceScore, state: bool | None) -> _Chosen:
+    # scores of unknown SMT stand in for those of a known state
     own = score.by_smt.get(state) or score.by_smt.get(None) if state is not None else score.range
     if own is None:
         (other,) = score.by_smt.values()
@@ -99,7 +103,8 @@ def _chosen(score: ReferenceScore, state: bool | None) -> _Chosen:
     low, high = own
     if high > WIDEST * low:
         return _Chosen(None, note=f"published scores give no single value: {_scores_text(score, state)}")
-    # the error of a value that lies anywhere between two: their distance over the root of twelve
+    # geometric mean, relatively as far from either end; the error of a value that lies anywhere between two
+    # is their distance over the root of twelve
     return _Chosen(math.sqrt(low * high), math.log(high / low) / math.sqrt(12))
 
 
@@ -117,12 +122,9 @@ def _range(scores: Scores) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _n_values(of_benchmark: Mapping[str, _Chosen]) -> int:
-    return sum(chosen.value is not None for chosen in of_benchmark.values())
-
-
 def _declared(model: str, order: list[str], found: Mapping[str, Mapping[str, _Chosen]]) -> Declared:
     having = [benchmark for benchmark in order if model in found[benchmark]]
+    # in the order of coverage: the first benchmark with a value wins
     for benchmark in having:
         chosen = found[benchmark][model]
         if chosen.value is not None:

@@ -33,8 +33,6 @@ LEAST_DECLARED = 0.5
 """Share of the core time of a site for which its queues must declare a value, so that it has one."""
 DISAGREEMENT = 0.01
 """Relative difference between the imported value and the records above which both are shown."""
-
-
 CORE_RATIOS = (2.0, 4.0, 8.0, 16.0)
 """Ratios of two values of one queue on the same days that wrong core counts make: 8-core jobs as 4."""
 RATIO_TOLERANCE = 0.02
@@ -77,12 +75,12 @@ class RecordedValue:
 
     @property
     def spread(self) -> float:
-        """Return the relative scatter over jobs, weighted by squared core seconds, less rounding (1/12 per
-        job).
-        """
+        """Relative scatter over jobs, weighted by squared core seconds, less rounding (1/12 per job)."""
         value = self.value
+        # sum((w - v c)^2), multiplied out; a rounded whole number has the variance 1/12
         residual = self.work_sq - 2 * value * self.work_core_s + value**2 * self.core_s_sq
         noise = self.n_jobs / 12
+        # differences of sums of squares have some 16 digits
         roundoff = 1e-13 * self.work_sq
         if residual <= noise + roundoff or value <= 0:
             return 0.0
@@ -145,6 +143,7 @@ def is_default(value: float, core_s_per_job: float | None = None) -> bool:
     (True, True, False, False)
     """
     if core_s_per_job is None:
+        # 10.02 - 10 is a little more than 0.02 in binary
         return any(abs(value - default) <= DEFAULT_TOLERANCE + 1e-12 for default in DEFAULTS)
     return any(abs(value - default) * core_s_per_job <= WORK_UNIT + 1e-9 for default in SERVED_DEFAULTS)
 
@@ -160,6 +159,7 @@ def newest_valid(rows: Iterable[Declaration], at: datetime) -> Declaration | Non
     """Return the row with the latest ``valid_from`` before ``at``, the last one of equal rows."""
     best: Declaration | None = None
     for row in rows:
+        # rows come oldest import first: of equal dates the newest import wins
         if row.valid_from < at and (best is None or row.valid_from >= best.valid_from):
             best = row
     return best
@@ -192,6 +192,7 @@ def declare(
     ``site_values``: the value of each site itself, to tell an inherited value from the queue's own.
     ``before``: the imported row in force when the window began.
     """
+    # jobs that record a work of 0 had no declared value
     from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
     parent = _first((imported.parent_corepower if imported else None, site_values.get(site.name)))
     if imported and imported.corepower is not None:
@@ -201,20 +202,14 @@ def declare(
         from_records = from_jobs if disagrees else None
     else:
         value, benchmark, source, from_records = from_jobs, records_benchmark, RECORDS, None
+    # not <= 0, so that NaN declares nothing either
     if value is None or not value > 0:
         return Declared(name, None, None, "none", *site, parent=parent)
     from_records_only = recorded if source == RECORDS else None
     origin = _origin(value, parent, from_records_only)
     values_ratio = None if from_records_only is None else from_records_only.values_ratio
     return Declared(
-        name,
-        value,
-        benchmark,
-        origin,
-        *site,
-        from_records,
-        parent,
-        source,
+        *(name, value, benchmark, origin, *site, from_records, parent, source),
         values_ratio=values_ratio,
         before=_other_before(value, before) if source != RECORDS else None,
     )
@@ -273,6 +268,7 @@ def _mean_before(parts: Sequence[tuple[Declared, float]]) -> float | None:
 
 def _origin_of_site(queues: Sequence[Declared]) -> Origin:
     origins = {declared.origin for declared in queues}
+    # a site of nothing but defaults declares nothing itself
     if origins == {"default"} or "changed" in origins:
         return "changed" if "changed" in origins else "default"
     same = all(same_value(declared.corepower, queues[0].corepower) for declared in queues)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from statistics import median
 from typing import Any
 
@@ -80,7 +80,8 @@ def declared_sites(
     query.
     """
     imported = declared_values(store, window, "site", names)
-    core_s = _core_seconds(store, window)
+    query = Query(("queue",), (Sum("core_s", "core_s"),), where=(Days.of_window(window),), over=BUCKETS)
+    core_s = {row["queue"]: row["core_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
     of_site: dict[str, list[Declared]] = defaultdict(list)
     for declared in queues.values():
         of_site[declared.site].append(declared)
@@ -91,13 +92,9 @@ def declared_sites(
         of_queues = declare_site(
             name, [(declared, core_s.get(declared.name, 0.0)) for declared in mine], guessed=guessed
         )
+        # an imported value of the site itself wins over the mean of its queues
         found[name] = of_queues if own.corepower is None else replace(own, site_guessed=guessed)
     return found
-
-
-def _core_seconds(store: JobStore, window: Window) -> dict[str, float]:
-    query = Query(("queue",), (Sum("core_s", "core_s"),), where=(Days.of_window(window),), over=BUCKETS)
-    return {row["queue"]: row["core_s"] or 0.0 for row in store.aggregate(query).table.to_pylist()}
 
 
 def known_sites(store: JobStore, window: Window | None) -> Sites:
@@ -112,7 +109,9 @@ def known_sites(store: JobStore, window: Window | None) -> Sites:
 
 def _named_sites(imported: Mapping[str, list[Declaration]], store: JobStore, window: Window) -> Sites:
     clusters = recorded_clusters(store, window)
-    tables = _sites(imported, window.end)
+    named = {name: site_named(rows, window.end) for name, rows in imported.items()}
+    tables = {name: site for name, site in named.items() if site is not None}
+    # a partition of one name on two clusters has no single site
     several = {queue: names for queue, names in clusters.items() if len(names) > 1 and queue not in tables}
     alone = {queue: names[0] for queue, names in clusters.items() if len(names) == 1}
     return Sites({**alone, **tables}, several)
@@ -143,11 +142,6 @@ def stored_window(store: JobStore) -> Window | None:
     if span.first is None or span.last is None:
         return None
     return Window.of_days(span.first.date(), span.last.date())
-
-
-def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str, str]:
-    named = {name: site_named(rows, at) for name, rows in imported.items()}
-    return {name: site for name, site in named.items() if site is not None}
 
 
 def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Declaration]]:
@@ -189,6 +183,7 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
         origin = declared.origin if declared.source == RECORDS else None
         rows.append({**row, "site": declared.site, "source": RECORDS, "origin": origin})
     rows += [_site_row(declared) for declared in in_force.values() if declared.source == QUEUES]
+    # values from records, which have no date, below the imported ones
     rows.sort(key=lambda row: (LEVELS.index(row["level"]), row["name"], row.get("valid_from") is None))
     schema = table_schema(COREPOWER).append(pa.field("origin", pa.string()))
     return pa.Table.from_pylist(rows, schema=schema)
@@ -235,6 +230,7 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
         where=(Range("hs06_s", gt=0), Range("wall_s", gt=0), Range("cores", gt=0)),
     )
     table = store.aggregate(query).table
+    # cores is a key of the groups: within one, wall time x cores is a plain product
     cores = _column(table, "cores")
     sums = {
         "n_jobs": _column(table, "n_jobs"),
@@ -270,6 +266,7 @@ def _values_ratio(cells: Iterable[tuple[str, date, float, float]]) -> dict[str, 
     for (queue, _), found in of_day.items():
         least = _LEAST_SHARE * sum(core_s for _, core_s in found)
         values = [value for value, core_s in found if core_s >= least]
+        # 1 on a day with one value
         ratios[queue].append(max(values) / min(values))
     medians = {queue: median(each) for queue, each in ratios.items()}
     return {queue: ratio for queue, ratio in medians.items() if is_core_ratio(ratio)}

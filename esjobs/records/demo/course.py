@@ -61,6 +61,7 @@ class Course:
         # Queues for one core class count nothing: on some days there is no task for them.
         sizes = dict.fromkeys((queue.site for queue in queues), 0.0)
         for queue in queues:
+            # a site with planted faults of its own would hide the incident
             sizes[queue.site] += queue.share * (len(queue.core_classes) > 1)
         busy = {queue.site for queue in queues if queue.misdeclared or queue.island}
         begin = self.last - timedelta(days=_BEFORE_LAST)
@@ -100,6 +101,7 @@ def lived_through(
     wall, cpu = (jobs.column(name).to_numpy() for name in ("wall_s", "cpu_s"))
     cores = jobs.column("cores").fill_null(1).to_numpy()
     drawn = rng.random(jobs.num_rows)
+    # jobs of the incident's site
     hit = np.zeros(jobs.num_rows, bool)
     if incident is not None:
         names = pa.array([queue.name for queue in queues if queue.site == incident.site], pa.string())
@@ -112,6 +114,7 @@ def lived_through(
     if slow is not None:
         of_task = pc.equal(jobs.column("task_id"), slow.task_id).fill_null(False)
         slower = slower * np.where(of_task.to_numpy(zero_copy_only=False), slow.efficiency_factor, 1.0)
+    # failed jobs break off; CPU time stays, so lower efficiency is longer wall time
     longer = np.where(usual, np.where(fails, 0.6, 1.0) / slower, 1.0)
     walls = np.ceil(wall * longer)
     waits = np.rint(
@@ -119,6 +122,7 @@ def lived_through(
     )
     staged = {
         name: np.minimum(jobs.column(name).to_numpy(), np.floor(walls / 4))
+        # staging must fit into the wall time of a job that broke off
         for name in ("stagein_s", "stageout_s")
     }
     end = jobs.column("end_time")

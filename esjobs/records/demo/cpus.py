@@ -42,6 +42,7 @@ class CpuModel:
         older = f"s+{self.label} {self.cache_kb} KB"
         cores = "" if "-Core Processor" in self.label else f" {self.host_cores}-Core Processor"
         threads = " HT" if self.smt else ""
+        # newer pilots append cores, threads, sockets and instruction sets
         return older, f"{older}{cores}{threads} 2-Socket(s){'+AVX2' if self.avx2 else ''}"
 
 

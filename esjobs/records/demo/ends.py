@@ -30,6 +30,7 @@ def ended(jobs: pa.RecordBatch, rng: np.random.Generator) -> pa.RecordBatch:
     drawn = rng.random((4, len(rows)))
     state = np.full(len(rows), "failed", object)
     left = np.ones(len(rows), bool)
+    # in this order: a job that ran out of time is not drawn again for memory
     for word, of, share, numbers in (
         ("timeout", _largest(wall, LONG), TIMED_OUT, drawn[0]),
         ("out_of_memory", _largest(memory, HEAVY), OUT_OF_MEMORY, drawn[1]),

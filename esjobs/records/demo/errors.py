@@ -20,6 +20,7 @@ OF_FAILING_NODE = "pilot:1377"
 """Error of the failed jobs that the failing node takes."""
 FAILING = "wn007"
 """Failing node, at the largest site without the incident."""
+# Enough for a black hole that the tests of nodes must find.
 TAKEN = 0.4
 """The part of the failed jobs of its site that the failing node takes."""
 CODES = {
@@ -42,7 +43,7 @@ OF_STATES = {
     "cancelled": "taskbuffer:100",
 }
 _NODES_OF_GRID = 3000
-_LEAST, _MOST = 8, 120
+_LEAST, _MOST = 8, 120  # nodes of a site
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Nodes:
             for site, size in zip(shares, sizes, strict=True)
             for number in range(size)
         ]
+        # nodes are numbered through all sites, those of a site in one piece
         at = np.array([list(shares).index(queue.site) for queue in queues])
         ill = site_of_failing_node(queues, incident)
         failing = np.array([queue.site == ill for queue in queues])
@@ -103,10 +105,12 @@ def coded(
     failed = state == "failed"
     node = nodes.first[queue] + (drawn[0] * nodes.number[queue]).astype(np.int64)
     edges = np.cumsum(list(CODES.values()))
+    # inverse transform sampling of the shares
     error = np.array(list(CODES), object)[np.searchsorted(edges[:-1], drawn[1], side="right")]
     if incident is not None:
         error[np.array([each.site == incident.site for each in queues])[queue]] = OF_INCIDENT
     takes = failed & nodes.failing[queue] & (drawn[2] < TAKEN)
+    # nodes of a site are numbered from 1, in one piece
     node[takes] = nodes.first[queue[takes]] + int(FAILING.removeprefix("wn")) - 1
     error[takes] = OF_FAILING_NODE
     for word, code in OF_STATES.items():

@@ -65,6 +65,7 @@ class Grid:
                 "a synthetic grid requires seed >= 0, jobs_per_day >= 1 and tasks_per_day >= 4; got seed "
                 f"{self.seed}, jobs_per_day {self.jobs_per_day}, tasks_per_day {self.tasks_per_day}"
             )
+        # raises for sizes that no grid can have, before the first day
         self.truth()
 
     @classmethod
@@ -93,6 +94,7 @@ class Grid:
 
         A pure function of grid and day. Below 200 MB of memory, about 0.05 s per batch.
         """
+        # no task is older: a day needs the births of six days, not the whole past
         lots = [(age, self._births(day - timedelta(days=age))) for age in range(MAX_LIFE_DAYS)]
         running = shift(lots, self.jobs_per_day)
         n_jobs, most = (
@@ -126,6 +128,7 @@ class Grid:
         """The planted task that wastes its cores everywhere: a large one with a past of some days."""
         if self.course is None:
             return None
+        # with a past: what a task wastes shows only against its earlier days
         first = self.course.last - timedelta(days=SLOW_BEFORE_LAST)
         for past in _SLOW_PASTS:
             born = self._births(first - timedelta(days=past))
@@ -188,6 +191,7 @@ class Grid:
     def _tasks_per_day(self) -> int:
         if self.tasks_per_day is not None:
             return self.tasks_per_day
+        # larger grids run larger tasks, not only more of them
         return max(4, round(9 * math.pow(self.jobs_per_day / 10_000, 0.92)))
 
     @cached_property

@@ -160,6 +160,7 @@ def batches(
     for number, start in enumerate(range(0, n_jobs, BATCH_ROWS)):
         stop = min(start + BATCH_ROWS, n_jobs)
         rng = np.random.default_rng([seed, 2, day.toordinal(), number])
+        # each batch ends in its own slice of the day: sorted within, all are in order
         slice_s = (start * DAY_S // n_jobs, stop * DAY_S // n_jobs)
         end = np.sort(rng.integers(slice_s[0], max(slice_s[1], slice_s[0] + 1), stop - start)) + midnight
         ids = np.arange(start, stop) + first_id
@@ -174,6 +175,7 @@ def _batch(
     payload, queue = running.payload[cell], running.queue[cell]
     position = np.zeros(n, np.int64)
     drawn = rng.random(n)
+    # position of a draw among the cumulative fractions, for all jobs at once
     for edge in hosts.mixture_edges:
         position += drawn >= edge[queue]
     model = hosts.models[queue, position]
@@ -183,6 +185,7 @@ def _batch(
     cores = np.where(running.multi[payload], MULTI_CORES, 1)
     events = running.events[payload] * hosts.events_factor[queue]
     events = np.maximum(np.rint(events * np.exp(running.spread[payload] * noise[0])), 1.0)
+    # the model that the fits have to find again: level x (start-up cost + events) / speed
     cpu = running.work[payload] * (running.fixed[payload] + events) / hosts.speed[model]
     cpu = cpu * running.interaction[cell] * np.exp(JOB_SPREAD * noise[1])
     used = (hosts.efficiency[queue] * np.exp(0.05 * noise[2])).clip(0.05, 0.995)
@@ -191,10 +194,12 @@ def _batch(
 
     defect = np.searchsorted(_DEFECT_EDGES, rng.random(n), side="right")
     failed = defect == _defect("failed")
+    # every other failed job has written no events
     events[failed & (ids % 2 == 0) | (defect == _defect("no events"))] = 0.0
     cpu[defect == _defect("no CPU time")] = 0.0
     wall[failed] = np.ceil(wall[failed] * 0.6)
     cpu[failed] = np.rint(cpu[failed] * 0.5)
+    # as records with a wrong number of cores look
     greedy = defect == _defect("efficiency above 2")
     cpu[greedy] = np.ceil(wall[greedy] * cores[greedy] * (2.5 + noise[2][greedy].clip(-0.4, 3.0)))
     brief = defect == _defect("wall time of 5 s")

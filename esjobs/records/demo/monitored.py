@@ -68,7 +68,9 @@ def _counters(jobs: pa.RecordBatch, raw: pa.Array, retiring: np.ndarray, stalled
     smt = pc.match_substring_regex(raw, _SMT).to_numpy(zero_copy_only=False)
     values = np.stack(
         [
+            # four slots a cycle on these families
             np.rint(4 * cycles * retiring),
+            # thread_any counts the cycles of a core for both of its threads
             cycles * np.where(smt, 2, 1),
             cycles,
             np.rint(cycles * 0.8 * stalled),
@@ -84,6 +86,7 @@ def _counters(jobs: pa.RecordBatch, raw: pa.Array, retiring: np.ndarray, stalled
             "resource_stalls.sb",
         )
     ]
+    # the names of hsw come first, five of each family
     first = np.where(kind[counted] == "hsw", 0, 5)
     keys = pa.array(names).take(pa.array((first[:, None] + np.arange(5)).ravel()))
     offsets = np.concatenate([[0], np.cumsum(np.where(counted, 5, 0))])

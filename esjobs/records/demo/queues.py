@@ -145,6 +145,7 @@ def _shares(rng: np.random.Generator, n_queues: int) -> NDArray[np.float64]:
 
 def _shrink(shares: NDArray[np.float64], tiny: frozenset[int]) -> NDArray[np.float64]:
     shares = shares.copy()
+    # too small to be judged
     shares[list(tiny)] *= 0.03
     return np.asarray(shares / shares.sum())
 

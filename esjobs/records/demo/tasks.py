@@ -138,8 +138,10 @@ def births(seed: int, day: date, tasks_per_day: int, arrays: QueueArrays) -> Bir
     n = tasks_per_day
     kind = rng.choice(N_FITTED_KINDS, n, p=[k.share for k in KINDS[:N_FITTED_KINDS]])
     kind[1] = N_FITTED_KINDS + int(rng.random() < 0.5)
+    # one task a day that only the island runs, which thus shares none with other queues
     island = np.arange(n) == 0
     size = np.exp(rng.normal(0.0, 1.25, n))
+    # mean of the log-normal sizes
     ordinary = np.exp(1.25**2 / 2) * (n - 2)
     nudge = np.exp(rng.normal(0.0, 0.2, 2))
     size[0] = ordinary * arrays.share[arrays.island].sum() * nudge[0]
@@ -154,10 +156,12 @@ def births(seed: int, day: date, tasks_per_day: int, arrays: QueueArrays) -> Bir
         size[2] = max(size[2], 4.0)
         n_queues[2] = max(n_queues[2], 15)
     task = np.repeat(np.arange(n), 1 + (both | mixed))
+    # second payload of a task: other cores, or merge-like jobs
     second = np.concatenate([[False], task[1:] == task[:-1]])
     columns = _payloads(rng, kind[task], np.where(both[task], second, multi[task]))
     merging = mixed[task] & second
     normal = np.flatnonzero(merging) - 1
+    # what makes a task mixed: another cost per event under the same id
     columns.work[merging] = 0.1 * columns.work[normal]
     columns.events[merging] = 3.0 * columns.events[normal]
     columns.fixed[mixed[task]] = 0.0
@@ -224,7 +228,8 @@ def _weights(
     share: NDArray[np.float64],
     uneven: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    # rows sum to 1, or to 0 where no queue can run the payload
+    # Rows sum to 1, or to 0 where no queue can run the payload. The smallest of exponential keys are a
+    # weighted sample without replacement.
     keys = rng.exponential(1.0, (len(n_queues), len(share)))[task] / share**0.35
     keys = np.where(eligible, keys, np.inf)
     last = np.take_along_axis(np.sort(keys, axis=1), n_queues[task][:, None] - 1, axis=1)

@@ -57,9 +57,7 @@ class QueueTruth:
 
 @dataclass(frozen=True)
 class CpuTruth:
-    """The truth about one CPU model: HS06 per core, strings that jobs report, published value if there is
-    one.
-    """
+    """The truth about one CPU model: HS06 per core, strings that jobs report, published value or None."""
 
     name: str
     speed: float

@@ -49,6 +49,7 @@ class ErrorTable:
         if error is None:
             return None
         family, _, code = error.partition(":")
+        # a single code before a range, a range before the family
         name = "unknown" if code == "unparsed" else self.codes.get(error) or self._by_range(family, code)
         return self.categories.get(name or self.codes.get(f"{family}:{_ELSE}", ""))
 
@@ -137,6 +138,7 @@ def parse_table(text: str, where: str) -> ErrorTable:
         for family, listed in entries.items():
             if family in _TEXTS:
                 continue
+            # a single code has equal ends
             for low, high, code in _codes(listed, f"{where}: {name}.{family}"):
                 if high > low:
                     ranges[family] = (*ranges.get(family, ()), (low, high, name))
@@ -164,6 +166,7 @@ def _codes(listed: Any, where: str) -> Iterator[tuple[int, int, str]]:
     if not isinstance(listed, list):
         raise SettingsError(f"{where} must be a list of codes and ranges, such as [1305, '3631-3639']")
     for each in listed:
+        # "-3" is a code, "3-5" a range, "0:9" a code of Slurm
         low, dash, high = str(each).partition("-")
         if isinstance(each, str) and dash and low.isdecimal() and high.isdecimal() and int(low) < int(high):
             yield int(low), int(high), each

@@ -27,6 +27,7 @@ def node_name(raw: str | None, servers: Sequence[str] = SERVER_HOSTS) -> str | N
     """
     if raw is None or _LIST.search(raw.strip()):
         return None
+    # HTCondor writes slot1_3@host; a name may end in the dot of the root domain
     name = raw.strip().rpartition("@")[2].lower().rstrip(".")
     if not name or name == "none" or any(fnmatchcase(name, server) for server in servers):
         return None

@@ -27,10 +27,10 @@ _UNPARSED = "unparsed"
 _CLOSED = "closed"
 # separates the codes of a job; a code that contains it is not a code
 _BETWEEN = "\x1f"
-_EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
+EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
 # codes of evictions continue those of holds
 _FAMILY = {"vacate": "hold"}
-_OF_RESOURCES = 34
+_OF_RESOURCES = 34  # HTCondor's JobOutOfResources; the subcode says of which
 # These only report that the payload failed; its own code says more.
 _CARRIERS = frozenset((1305, 1315, 1220))
 
@@ -123,7 +123,7 @@ def batch_error(state: str, codes: Mapping[str, str | None]) -> str | None:
         return None
     if code in (None, "", "0", "0:0"):
         return NO_CODE
-    return f"exit:{code}" if _EXIT_CODE.fullmatch(str(code)) else f"exit:{_UNPARSED}"
+    return f"exit:{code}" if EXIT_CODE.fullmatch(str(code)) else f"exit:{_UNPARSED}"
 
 
 def htcondor_error(state: str, codes: Mapping[str, str | None]) -> str:

@@ -77,6 +77,7 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
 
 def _header(names: Sequence[str], events: Sequence[str]) -> bytes:
     every = [*names, *(COUNTER_COLUMN + event for event in events)]
+    # names of counters are free text; pyarrow.csv would quote every name of a header
     quoted = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name for name in every)
     header = (",".join(quoted) + "\n").encode()
     if len(header) > _LONGEST_HEADER:
@@ -142,6 +143,7 @@ def _as_cells(column: pa.Array) -> pa.Array:
         return column
     distinct = column.dictionary_encode()
     cells = [spreadsheet_cell(text) for text in distinct.dictionary.to_pylist()]
+    # each distinct text is looked at once
     return pa.array(cells, pa.string()).take(distinct.indices)
 
 
@@ -162,6 +164,7 @@ def _parquet(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Sch
         stream, schema, compression="zstd", write_page_checksum=True
     ) as writer:
         for batch in batches:
+            # batches of an index may have their columns in another order
             writer.write_batch(batch.select(schema.names).cast(schema))
             rows += batch.num_rows
     return rows
@@ -182,6 +185,7 @@ def iso_text(times: pa.Array) -> pa.Array:
     >>> iso_text(pa.array([0, 1_500_000], pa.timestamp("us", "UTC"))).to_pylist()
     ['1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500000Z']
     """
+    # viewed without a zone: Arrow would write the offset, and needs its database of zones for it
     text = times.cast(pa.timestamp("us", "UTC")).view(pa.timestamp("us")).cast(pa.string())
     text = pc.replace_substring_regex(text, r" ", "T")
     return pc.binary_join_element_wise(pc.replace_substring_regex(text, r"\.0+$", ""), "Z", "")

@@ -25,6 +25,7 @@ from esjobs.core.arrow import arrow_type
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import Field
 from esjobs.core.personal import END_STATES, KEPT_TEXTS, NAMING, is_free_text, kind_of_names
+from esjobs.records.errors.primary import EXIT_CODE
 from esjobs.store.files.destination import write_secret
 
 SHORTEST_KEY = 16
@@ -34,7 +35,6 @@ _LARGEST_KEY = 1 << 16
 _DIGITS = 20
 # Ids that are numbers, of arrays and parts too (``123_4``, ``12+0``), or hexadecimal: they name nobody.
 _NUMERIC = re.compile(r"[0-9A-Fa-f_+.:-]*")
-_EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
 _ERROR = re.compile(r"[a-z]+:(-?[0-9]+(:-?[0-9]+)?|[a-z_]{1,20})")
 _STATE = re.compile(r"[a-z][a-z_]{0,19}")
 # Characters; shorter names stand in other words by chance.
@@ -61,6 +61,7 @@ class Pseudonyms:
                     if kinds[name] == "host":
                         existing = [host.partition("/")[0] for host in existing]
                     self._names.update(each.casefold() for each in existing if len(each) >= _SHORTEST_PART)
+        # only parts as long as some name are looked up: a set instead of a pattern of all names
         self._lengths = tuple(sorted({len(name) for name in self._names}))
         self._named.clear()
 
@@ -112,6 +113,7 @@ class Pseudonyms:
     def _column(self, array: pa.Array, column: Field) -> pa.Array:
         if is_free_text(column):
             return pa.nulls(len(array), arrow_type(column.type))
+        # a column of nulls has no dictionary to encode
         if array.null_count == len(array):
             return array
         if column.type == "map":
@@ -143,7 +145,7 @@ class Pseudonyms:
 
     def _kept(self, column: str, text: str) -> str | None:
         if column == "exit_code":
-            return text if _EXIT_CODE.fullmatch(text) else None
+            return text if EXIT_CODE.fullmatch(text) else None
         if column == "error":
             return text if _ERROR.fullmatch(text) else None
         if column == "state":
@@ -168,13 +170,10 @@ class Pseudonyms:
             return name if name.isdecimal() else self._part(kind, name)
         if kind == "host":
             host, slash, device = name.partition("/")
-            return self.of(kind, host) + slash + device if _is_number(device) else self.of(kind, name)
+            # anything but a number after a host may be a name
+            if not device or device.isdecimal():
+                return self.of(kind, host) + slash + device
         return self.of(kind, name)
-
-
-def _is_number(device: str) -> bool:
-    # anything else after a host may be a name
-    return not device or device.isdecimal()
 
 
 def read_key(path: Path) -> bytes:
@@ -187,11 +186,8 @@ def read_key(path: Path) -> bytes:
             state = os.fstat(descriptor)
             key = os.read(descriptor, _LARGEST_KEY + 1).strip() if stat.S_ISREG(state.st_mode) else b""
     except OSError as error:
-        hint = (
-            "create it with --new-key"
-            if isinstance(error, FileNotFoundError)
-            else "use a file that you can read"
-        )
+        absent = isinstance(error, FileNotFoundError)
+        hint = "create it with --new-key" if absent else "use a file that you can read"
         raise InputError(f"cannot read key file {path}: {error.strerror}; {hint}") from error
     if not stat.S_ISREG(state.st_mode):
         raise InputError(

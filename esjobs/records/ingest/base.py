@@ -108,6 +108,7 @@ class Parsed:
         schema = PUT_SCHEMA if table is None else given_schema(table)
         batch = pa.RecordBatch.from_pylist(list(rows), schema=schema)
         rejects = tuple(rejects)
+        # an entry may stand for many rows
         rows_in = batch.num_rows + sum(reject.n_rows for reject in rejects)
         return cls(batch, rejects, rows_in, tuple(notes), table, repaired or {})
 
@@ -147,8 +148,8 @@ class Source(Protocol):
 
 def require_source(candidate_source: object) -> Source:
     """The object as a source, or :class:`UsageError` that says what it lacks of one."""
-    wanted = {"name": str, "default_source": str}
-    lacking = [f"{name}, a text" for name, kind in wanted.items() if not _has(candidate_source, name, kind)]
+    texts = {name: getattr(candidate_source, name, None) for name in ("name", "default_source")}
+    lacking = [f"{name}, a text" for name, text in texts.items() if not (isinstance(text, str) and text)]
     if isinstance(candidate_source, type) or not callable(getattr(candidate_source, "parse", None)):
         lacking.append("parse(file, fill), a method")
     if lacking:
@@ -157,11 +158,6 @@ def require_source(candidate_source: object) -> Source:
             "esjobs.records.ingest.base.Source"
         )
     return cast("Source", candidate_source)
-
-
-def _has(candidate_source: object, name: str, kind: type) -> bool:
-    value = getattr(candidate_source, name, None)
-    return isinstance(value, kind) and bool(value)
 
 
 def with_map(source: Source, path: Path) -> Source:
@@ -190,6 +186,7 @@ def parse_fill(pairs: Sequence[str], fillable: Sequence[Field] = JOB_FIELDS) -> 
         if not equals or not name:
             raise UsageError(f"'{pair}' is not FIELD=VALUE; write for example processing_type=simul")
         wanted = _wanted(name, fillable)
+        # formats with one job per file have a fillable job_id of their own, see job_files.OF_ONE_JOB
         if name == "job_id" and fillable is JOB_FIELDS:
             raise UsageError("job_id cannot be set, because all rows would have the same one")
         if name in filled:
@@ -202,6 +199,7 @@ def _wanted(name: str, fillable: Sequence[Field]) -> Field:
     for candidate in fillable:
         if candidate.name == name:
             return candidate
+    # a format with fields of its own lists them
     if fillable is not JOB_FIELDS:
         raise UsageError(f"{name} cannot be set; use one of: {', '.join(item.name for item in fillable)}")
     # names the nearest one, or says that it is computed
@@ -243,12 +241,12 @@ def _truth(fillable: Field, text: str) -> bool:
 
 
 def _number(fillable: Field, text: str) -> int | float:
-    accepted = _accepted_number(fillable)
+    kind, limit = ("whole ", MAX_INTEGER) if fillable.type == "integer" else ("", MAX_NUMBER)
+    accepted = f"expected a {kind}number" + (", 0 or more" if fillable.bounded else "")
     try:
         value = float(text)
     except ValueError:
         raise UsageError(f"{fillable.name}={text} is not a number; {accepted}") from None
-    limit = MAX_INTEGER if fillable.type == "integer" else MAX_NUMBER
     # float() accepts inf, nan and 1e400
     if not math.isfinite(value) or abs(value) > limit or (fillable.bounded and value < 0):
         raise UsageError(f"{fillable.name}={text} is out of range; {accepted}, at most {limit:g}")
@@ -257,12 +255,6 @@ def _number(fillable: Field, text: str) -> int | float:
     if value != int(value):
         raise UsageError(f"{fillable.name}={text} is not a whole number; {accepted}")
     return int(value)
-
-
-def _accepted_number(fillable: Field) -> str:
-    kind = "whole " if fillable.type == "integer" else ""
-    least = ", 0 or more" if fillable.bounded else ""
-    return f"expected a {kind}number{least}"
 
 
 def _time(fillable: Field, text: str) -> datetime:

@@ -24,6 +24,7 @@ from esjobs.records.ingest.base import (
     RESERVED,
     RowError,
 )
+from esjobs.records.ingest.convert import bools
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import END_BEFORE_START
 
@@ -41,6 +42,7 @@ def sound(batch: pa.RecordBatch, table: Table | None, refusals: Refusals) -> pa.
     columns = JOB_FIELDS if table is None else table.given_columns
     bad = np.zeros(batch.num_rows, dtype=bool)
     for column, reason, accepted, mask in _offences(batch, columns, of_jobs=table is None):
+        # a row is refused once, for its first offending column
         fresh = np.flatnonzero(mask & ~bad)
         bad |= mask
         room = refusals.room(reason, column.name)
@@ -67,7 +69,7 @@ def _offences(
             if mask.any():
                 yield column, reason, accepted, mask
     if of_jobs:
-        late = _bools(pc.less(batch.column("end_time"), batch.column("start_time")))
+        late = bools(pc.less(batch.column("end_time"), batch.column("start_time")))
         if late.any():
             end = next(column for column in JOB_FIELDS if column.name == "end_time")
             yield end, END_BEFORE_START, "not before start_time", late
@@ -148,22 +150,16 @@ def _by_row(rows: npt.NDArray[np.int64], mask: Mask, n_rows: int) -> Mask:
 
 
 def _texts(values: pa.Array, reserved: tuple[str, ...]) -> Iterator[tuple[str, str, Mask]]:
-    yield "NUL in text", "text without the character NUL", _bools(pc.match_substring(values, "\0"))
+    yield "NUL in text", "text without the character NUL", bools(pc.match_substring(values, "\0"))
     if reserved:
-        named = _bools(pc.is_in(values, pa.array(reserved, pa.string())))
+        named = bools(pc.is_in(values, pa.array(reserved, pa.string())))
         yield "reserved value", "any other value; this one stands for all values together", named
 
 
 def _times(values: pa.Array) -> Iterator[tuple[str, str, Mask]]:
     years = pc.year(values)
     outside = pc.or_(pc.less(years, FIRST_YEAR), pc.greater(years, LAST_YEAR))
-    yield "bad time", f"times of the years {FIRST_YEAR} to {LAST_YEAR}", _bools(outside)
-
-
-def _bools(mask: pa.Array) -> Mask:
-    # null counts as false
-    bools: Mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
-    return bools
+    yield "bad time", f"times of the years {FIRST_YEAR} to {LAST_YEAR}", bools(outside)
 
 
 def _lines(batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

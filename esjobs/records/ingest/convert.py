@@ -75,9 +75,7 @@ def convert(cells: pa.Array, column: Column, layout: Layout) -> Values:
             converted = _boolean(cells, layout)
         case _:
             converted = _text(cells, column, layout)
-    if converted.problems is not None and not converted.problems.any():
-        converted.problems = None
-    if converted.problems is not None and column.lenient:
+    if converted.problems is not None and (column.lenient or not converted.problems.any()):
         converted.problems = None
     return converted
 
@@ -111,6 +109,7 @@ def decode(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
         cells = cells.dictionary_decode()
     if not _is_text(cells.type):
         return cells, None
+    # offsets of 64 bits do not fit those of 32
     binary = pa.large_binary() if "large" in str(cells.type) else pa.binary()
     return cast_where_possible(cells.cast(binary), pa.string())
 
@@ -122,6 +121,7 @@ def _plain(cells: pa.Array) -> pa.Array:
         cells = cells.dictionary_decode()
     if _is_text(cells.type) and not pa.types.is_string(cells.type):
         cells = cells.cast(pa.string())
+    # Arrow has no kernels for some of these types; a double holds what the catalogue accepts
     if pa.types.is_decimal(cells.type) or pa.types.is_float16(cells.type) or pa.types.is_float32(cells.type):
         cells = cells.cast(pa.float64())
     return cells
@@ -138,7 +138,7 @@ def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
         cells = _null_out(cells, negative_zero)
     cells = clean_text(cells, layout, layout.text_nulls)
     if _holds_nul(cells):
-        hit = _bools(pc.match_substring(cells, "\0"))
+        hit = bools(pc.match_substring(cells, "\0"))
         problems = _mark(problems, hit, NUL)
         cells = _null_out(cells, hit)
     if column.lower:
@@ -149,8 +149,8 @@ def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
     if reserved:
         hit = pc.is_in(cells, pa.array(reserved, pa.string()))
         if pc.any(hit, min_count=0).as_py():
-            problems = _mark(problems, _bools(hit), RESERVED_VALUE)
-            cells = _null_out(cells, _bools(hit))
+            problems = _mark(problems, bools(hit), RESERVED_VALUE)
+            cells = _null_out(cells, bools(hit))
     return Values(cells, problems)
 
 
@@ -164,10 +164,12 @@ def _as_text(cells: pa.Array) -> tuple[pa.Array, Codes | None]:
     numbers = cells.to_numpy(zero_copy_only=False)
     valid = ~np.isnan(numbers)
     huge = valid & (np.abs(np.where(valid, numbers, 0.0)) > MAX_INTEGER)
+    # NaN and large numbers cannot be cast to integers
     usable = np.where(valid & ~huge, numbers, 0.0)
     integral = usable == np.floor(usable)
     as_double = pa.array(usable).cast(pa.string())
     as_whole = pa.array(usable.astype(np.int64)).cast(pa.string())
+    # pandas turns a column of ids with a gap into doubles: 123.0 is the id 123
     text = pc.if_else(pa.array(integral), as_whole, as_double)
     text = _null_out(text, ~valid | huge)
     return text, _mark(None, huge, OUT_OF_RANGE) if huge.any() else None
@@ -200,13 +202,13 @@ def clean_text(cells: pa.Array, layout: Layout, more_nulls: tuple[str, ...] = ()
     if layout.trim and trimmed:
         cells = pc.ascii_trim_whitespace(cells)
     elif blank_first:
-        cells = _null_out(cells, _bools(pc.ascii_is_space(cells)))
+        cells = _null_out(cells, bools(pc.ascii_is_space(cells)))
     if n - int(filled.sum()) > cells.null_count or blank_first:
-        cells = _null_out(cells, _bools(pc.equal(pc.binary_length(cells), 0)))
+        cells = _null_out(cells, bools(pc.equal(pc.binary_length(cells), 0)))
     nulls = layout.nulls + more_nulls
     # no cell is as short as a spelling of a missing one: nothing to look for
     if nulls and len(begins) and (trimmed or int((ends - begins).min()) <= max(map(len, nulls))):
-        cells = _null_out(cells, _bools(pc.is_in(cells, pa.array(nulls, pa.string()))))
+        cells = _null_out(cells, bools(pc.is_in(cells, pa.array(nulls, pa.string()))))
     return cells
 
 
@@ -226,14 +228,15 @@ def _holds_nul(cells: pa.Array) -> bool:
 
 def _whole_text(cells: pa.Array, problems: Codes | None) -> Values:
     # no sign: +7 and 7 would be two jobs
-    unsigned = _bools(pc.match_substring_regex(cells, r"^\d+(\.0*)?$"))
-    refused = ~unsigned & _bools(cells.is_valid())
+    unsigned = bools(pc.match_substring_regex(cells, r"^\d+(\.0*)?$"))
+    refused = ~unsigned & bools(cells.is_valid())
+    # the first pattern that matches gives the reason
     for pattern, code in (
         (r"^-0*[1-9]\d*(\.0*)?$", NEGATIVE),
         (r"^[+-]\d+(\.0*)?$", SIGNED),
         ("", NOT_WHOLE),
     ):
-        hit = refused & _bools(pc.match_substring_regex(cells, pattern))
+        hit = refused & bools(pc.match_substring_regex(cells, pattern))
         if hit.any():
             problems = _mark(problems, hit, code)
     cells = pc.replace_substring_regex(cells, r"^(\d+)\.0*$", r"\1")
@@ -245,8 +248,8 @@ def _boolean(cells: pa.Array, layout: Layout) -> Values:
         return Values(cells)
     text, _ = _as_text(cells)
     cells = pc.utf8_lower(clean_text(pc.utf8_trim(text, " \t"), layout))
-    true, false = (_bools(pc.is_in(cells, pa.array(words))) for words in (TRUE, FALSE))
-    refused = _bools(cells.is_valid()) & ~true & ~false
+    true, false = (bools(pc.is_in(cells, pa.array(words))) for words in (TRUE, FALSE))
+    refused = bools(cells.is_valid()) & ~true & ~false
     truths = pa.array(true, mask=~true & ~false)
     return Values(truths, _mark(None, refused, NOT_BOOLEAN) if refused.any() else None)
 
@@ -268,6 +271,7 @@ def _integer(cells: pa.Array, column: Column, layout: Layout) -> Values:
     if pa.types.is_integer(cells.type):
         view = _view(cells)
         low = 0 if column.bounded else -high
+        # the quick way: within bounds without a look at nulls, whose slots may hold anything
         if not len(view) or (view.min() >= low and view.max() <= high):
             return Values(cells.cast(pa.int64()))
     values, problems = as_double(cells, layout)
@@ -275,7 +279,7 @@ def _integer(cells: pa.Array, column: Column, layout: Layout) -> Values:
     view = _view(values)
     fraction = view != np.floor(view)
     if fraction.any():
-        fraction &= _bools(values.is_valid())
+        fraction &= bools(values.is_valid())
         if fraction.any():
             problems = _mark(problems, fraction, NOT_WHOLE)
             values = _null_out(values, fraction)
@@ -288,7 +292,7 @@ def as_double(cells: pa.Array, layout: Layout) -> tuple[pa.Array, Codes | None]:
         return cells, None
     if not pa.types.is_string(cells.type):
         if pa.types.is_boolean(cells.type) or pa.types.is_temporal(cells.type):
-            return pa.nulls(len(cells), pa.float64()), _mark(None, _bools(cells.is_valid()), NOT_NUMBER)
+            return pa.nulls(len(cells), pa.float64()), _mark(None, bools(cells.is_valid()), NOT_NUMBER)
         return cells.cast(pa.float64(), safe=False), None
     cells = clean_text(pc.utf8_trim(cells, " \t"), layout)
     values, failed = cast_where_possible(cells, pa.float64())
@@ -300,10 +304,11 @@ def _bounded(
 ) -> tuple[pa.Array, Codes | None]:
     view = _view(values)
     low = 0.0 if column.bounded else -limit
+    # below the bound it would be found anyway
     unset = column.unset is not None and column.unset >= low and bool((view == column.unset).any())
     if not len(view) or (view.min() >= low and view.max() <= limit and not unset):
         return values, problems
-    valid = _bools(values.is_valid())
+    valid = bools(values.is_valid())
     if column.unset is not None:
         valid &= view != column.unset
     infinite = valid & ~np.isfinite(view)
@@ -328,13 +333,13 @@ def _time(cells: pa.Array, layout: Layout) -> Values:
     elif pa.types.is_date(kind):
         times, failed = cast_where_possible(cells, _NAIVE)
     elif pa.types.is_boolean(kind):
-        times, failed = pa.nulls(len(cells), _NAIVE), _bools(cells.is_valid())
+        times, failed = pa.nulls(len(cells), _NAIVE), bools(cells.is_valid())
     else:
         times, failed = _time_from_epoch(cells.cast(pa.float64(), safe=False))
     problems = _mark(None, failed, BAD_TIME) if failed is not None else None
     view = _view(times.view(pa.int64()))
     if len(view) and not (view.min() >= _FIRST_US and view.max() < _END_US):
-        outside = _bools(times.is_valid()) & ((view < _FIRST_US) | (view >= _END_US))
+        outside = bools(times.is_valid()) & ((view < _FIRST_US) | (view >= _END_US))
         if outside.any():
             problems = _mark(problems, outside, BAD_TIME)
             times = _null_out(times, outside)
@@ -345,12 +350,13 @@ def _time_from_timestamp(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool
     # viewed, not cast: a time with a zone is stored as UTC already
     naive = cells.view(pa.timestamp(cells.type.unit))
     if cells.type.unit == "ns":
+        # nanoseconds are cut off; all other units fit
         return naive.cast(_NAIVE, safe=False), None
     return cast_where_possible(naive, _NAIVE)
 
 
 def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
-    marked = _bools(pc.ends_with(cells, "Z"))
+    marked = bools(pc.ends_with(cells, "Z"))
     if marked.any():
         cells = pc.if_else(pa.array(marked), pc.utf8_slice_codeunits(cells, 0, -1), cells)
     if _looks_plain(cells):
@@ -359,8 +365,9 @@ def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | 
         except pa.ArrowInvalid:
             pass
     cells = pc.replace_substring_regex(cells, _LONG_FRACTION, r"\1")
-    epoch = ~marked & _bools(pc.match_substring_regex(cells, _EPOCH))
-    zoned = ~marked & ~epoch & _bools(pc.match_substring_regex(cells, _ZONED))
+    # three forms may stand in one column: each is cast by its own rule
+    epoch = ~marked & bools(pc.match_substring_regex(cells, _EPOCH))
+    zoned = ~marked & ~epoch & bools(pc.match_substring_regex(cells, _ZONED))
     naive = ~epoch & ~zoned
     total = np.zeros(len(cells), dtype=np.int64)
     failed = np.zeros(len(cells), dtype=bool)
@@ -374,13 +381,13 @@ def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | 
         total[mask] = times.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
         if bad is not None:
             failed[mask] = bad
-    missing = ~_bools(cells.is_valid()) | failed
+    missing = ~bools(cells.is_valid()) | failed
     return pa.array(total, mask=missing).view(_NAIVE), failed if failed.any() else None
 
 
 def _looks_plain(cells: pa.Array) -> bool:
     # a cast that fails at every cell is slow, so the first cell decides
-    valid = _bools(cells.is_valid())
+    valid = bools(cells.is_valid())
     if not valid.any():
         return True
     first = cells[int(valid.argmax())].as_py()
@@ -388,7 +395,7 @@ def _looks_plain(cells: pa.Array) -> bool:
 
 
 def _time_from_epoch(seconds: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
-    valid = _bools(seconds.is_valid())
+    valid = bools(seconds.is_valid())
     view = np.where(valid, _view(seconds), 0.0)
     # beyond this, milliseconds times 1000 would not fit 64 bits of microseconds
     far = ~np.isfinite(view) | (np.abs(view) > 1e15)
@@ -423,11 +430,11 @@ def _view(values: pa.Array) -> npt.NDArray[np.float64]:
     return view[values.offset : values.offset + len(values)]
 
 
-def _bools(mask: pa.Array) -> npt.NDArray[np.bool_]:
-    # null counts as false
+def bools(mask: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return a mask as NumPy has it; null counts as false."""
     filled = mask.fill_null(False) if mask.null_count else mask
-    bools: npt.NDArray[np.bool_] = filled.to_numpy(zero_copy_only=False)
-    return bools
+    found: npt.NDArray[np.bool_] = filled.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _null_out(values: pa.Array, where: npt.NDArray[np.bool_]) -> pa.Array:

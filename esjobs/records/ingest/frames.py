@@ -54,11 +54,13 @@ def _table(frame: Any) -> pa.Table:
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     if _is_pandas(frame):
+        # a named index is a column; 0, 1, 2, ... is none
         named = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
         return pa.Table.from_pandas(named, preserve_index=False)
     return frame if isinstance(frame, pa.Table) else pa.table(frame)
 
 
 def _is_pandas(value: object) -> bool:
+    # never imported for the check: without it nothing can be a frame of pandas
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)

@@ -75,13 +75,14 @@ def map_of(
     parts = [part for cells in objects for part in _of_objects(_contiguous(cells), layout, codes)]
     parts += [_of_column(name, _contiguous(cells), layout, codes) for name, cells in members.items()]
     found = _joined(parts)
+    # a member without a number is none; a wrong name or number marks its row
     found = _of(found, found.numbers.is_valid().to_numpy(zero_copy_only=False))
     found = _named(found, codes)
     _bounded(found, column, codes)
-    found, order = _sorted(found, codes)
-    kept = codes[found.rows[order]] == 0
-    order = order[kept]
+    order = _order(found, codes)
+    order = order[codes[found.rows[order]] == 0]
     counts = np.bincount(found.rows[order], minlength=rows)
+    # rows in order, of each as many members as it has: the layout of a map array
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     maps = pa.MapArray.from_arrays(
         pa.array(offsets, mask=np.append(counts == 0, False)),
@@ -106,6 +107,7 @@ def _of_objects(cells: pa.Array, layout: Layout, codes: Codes) -> list[_Members]
         return [_of_column(child.name, values, layout, codes) for child, values in children]
     if pa.types.is_map(kind):
         ends = cells.offsets.to_numpy()
+        # a null map may have members in the buffers
         lengths = np.where(cells.is_valid().to_numpy(zero_copy_only=False), np.diff(ends), 0)
         at = np.repeat(np.arange(len(cells)), lengths)
         entries = cells.cast(pa.list_(kind.field(0).type)).flatten()
@@ -127,6 +129,7 @@ def _doubles(cells: pa.Array, at: _Rows, layout: Layout, codes: Codes) -> pa.Arr
     if pa.types.is_null(cells.type):
         return pa.nulls(len(cells), pa.float64())
     if pa.types.is_nested(cells.type):
+        # an object inside the map
         codes[at] = NOT_MAP
         return pa.nulls(len(cells), pa.float64())
     numbers, problems = as_double(cells, layout)
@@ -169,6 +172,7 @@ def _of_texts(cells: pa.Array, codes: Codes) -> _Members:
 
 
 def _number(value: object) -> float | None:
+    # a counter may be written as a text; true and false are no numbers
     if not isinstance(value, int | float | str) or isinstance(value, bool):
         return None
     try:
@@ -198,6 +202,7 @@ def _named(members: _Members, codes: Codes) -> _Members:
     names, broken = cast_where_possible(members.names.cast(pa.binary()), pa.string())
     encoded = names.dictionary_encode()
     clean = pc.utf8_trim_whitespace(encoded.dictionary)
+    # few names, many members: each name is looked at once
     bad = pc.or_(pc.equal(pc.utf8_length(clean), 0), pc.match_substring(clean, "\0"))
     wrong = bad.take(encoded.indices).fill_null(True).to_numpy(zero_copy_only=False)
     if broken is not None:
@@ -210,14 +215,16 @@ def _named(members: _Members, codes: Codes) -> _Members:
 
 def _bounded(members: _Members, column: Column, codes: Codes) -> None:
     numbers = members.numbers.to_numpy(zero_copy_only=False)
-    none = np.isnan(numbers)
-    huge = np.abs(numbers) > MAX_COUNT
-    for mask, code in ((none, NOT_NUMBER), ((numbers < 0) & column.bounded, NEGATIVE), (huge, OUT_OF_RANGE)):
-        if mask.any():
-            _mark(codes, members.rows[mask], code)
+    for mask, code in (
+        (np.isnan(numbers), NOT_NUMBER),
+        ((numbers < 0) & column.bounded, NEGATIVE),
+        (np.abs(numbers) > MAX_COUNT, OUT_OF_RANGE),
+    ):
+        _mark(codes, members.rows[mask], code)
 
 
-def _sorted(members: _Members, codes: Codes) -> tuple[_Members, _Rows]:
+def _order(members: _Members, codes: Codes) -> _Rows:
+    """Return the order of members by row and name; rows with a name twice are marked."""
     encoded = members.names.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     rank = np.empty(len(distinct), dtype=np.int64)
@@ -229,9 +236,10 @@ def _sorted(members: _Members, codes: Codes) -> tuple[_Members, _Rows]:
     twice = (rows[1:] == rows[:-1]) & (ranks[1:] == ranks[:-1])
     if twice.any():
         _mark(codes, rows[1:][twice], REPEATED)
-    return members, order
+    return order
 
 
 def _mark(codes: Codes, rows: _Rows, code: int) -> None:
+    # the first problem of a row stands
     rows = rows[codes[rows] == 0]
     codes[rows] = code

@@ -83,4 +83,5 @@ def _are_counts(value: object) -> bool:
 
 
 def _is_count(value: object) -> bool:
+    # True is an int in Python; a count must fit Arrow's int64
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

@@ -55,6 +55,7 @@ class Refusals:
     def take(self) -> tuple[Reject, ...]:
         """The rows listed since the last call, in the order of the file."""
         fresh, self._fresh = self._fresh, []
+        # columns are checked one after the other, not in the order of rows
         return tuple(sorted(fresh, key=lambda reject: reject.line))
 
     def rest(self) -> tuple[Reject, ...]:

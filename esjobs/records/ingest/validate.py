@@ -28,6 +28,7 @@ from esjobs.records.ingest.reading.layout import Binding, Column, Values, member
 from esjobs.records.ingest.refusals import Refusals
 
 _Codes = npt.NDArray[np.uint8]
+# Beyond the codes of `REASONS`: a required field without a value.
 MISSING = 100
 END_BEFORE_START = "end before start"
 _SHOWN = 60
@@ -130,6 +131,7 @@ def _by_kind(
     if late.any():
         kinds[END_BEFORE_START, "end_time"] = np.flatnonzero(late)
     refused = np.flatnonzero(code)
+    # field and code as one number; both are bytes
     pairs = first[refused].astype(np.int64) * 256 + code[refused]
     for pair in np.unique(pairs):
         spec = JOB_FIELDS[pair // 256]

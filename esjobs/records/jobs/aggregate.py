@@ -21,7 +21,7 @@ from esjobs.core.window import Window, format_time
 from esjobs.core.words import INVALID
 from esjobs.publish.publication import Outcome, read_table
 from esjobs.records.jobs import resolution
-from esjobs.records.jobs.day_spans import spans
+from esjobs.records.jobs.day_spans import adjacent, spans
 from esjobs.records.jobs.late_jobs import LateJobs, adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
@@ -44,6 +44,7 @@ BUCKET_METRICS = (
 )
 """Sums of a bucket. Nothing here may contain the declared corepower."""
 
+# Times a span is aggregated: under a feed that never pauses its books might never balance.
 _ATTEMPTS = 3
 _log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ def aggregate(
     """
     began = time.perf_counter()
     window.require_whole_days("aggregate")
+    # first of all: jobs that come later unbalance the books of their day, and it is made again
     prints = store.day_fingerprints(window).to_pylist()
     existing = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
     current = {row["day"]: row["fingerprint"] for row in prints}
@@ -87,7 +89,9 @@ def aggregate(
     if not prints and not kept:
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
+    # a lost day without jobs is among those emptied: there is nothing to make it from
     lost = [day for day in lost if day in current]
+    # lost days say in their books what their buckets no longer hold
     parts = {} if rebuild else _made(existing, set(current) - set(lost), rules)
     found = progress_of(store, parts, current, _same)
     stale = [day for day in days if day not in found.fresh]
@@ -96,10 +100,11 @@ def aggregate(
     if stale and isinstance(store, CostEstimate):
         store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
     work = _Rewriting(store, rules, existing, books, [*emptied])
+    # before the stale days, which a day joins if its late jobs cannot be added
     added = {day for day, jobs in found.late.items() if work.add_late(day, jobs, current[day])}
     fingerprints = {row["day"]: row for row in prints}
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
-    report_progress = progress or _unseen
+    report_progress = progress or (lambda *_: None)
     for span in _contiguous([day for day in stale if day not in added], n_jobs, able.days_per_aggregate):
         report_progress("aggregating", stale.index(span[0]), len(stale))
         work.make_again(span, fingerprints)
@@ -126,6 +131,7 @@ class _Rewriting:
         # whatever comes or goes meanwhile makes it a day to be made again
         with suppress(BooksError, PartialAnswerError):
             ((_, buckets, rows),) = _days_made(jobs.store, [day], self.rules, {day: of_late})
+            # a day counts with both parts: the books of its rows, and those of its late jobs
             self.books += (row for row in self.existing if row["day"] == day)
             self._write(adding(self.store).add, day, buckets, rows)
             return True
@@ -146,10 +152,6 @@ class _Rewriting:
         self.n_buckets += buckets.num_rows
 
 
-def _unseen(doing: str, done: int, of: int) -> None:
-    del doing, done, of
-
-
 def _made(
     existing: Iterable[Mapping[str, Any]], days: Collection[date], rules: CleaningRules
 ) -> dict[date, set[str]]:
@@ -160,7 +162,7 @@ def _made(
 
 
 def _same(day: date, fingerprint: str) -> str:
-    del day
+    del day  # the buckets of a day depend on no other day
     return fingerprint
 
 
@@ -222,9 +224,7 @@ def lost_days(store: JobStore, window: Window, books: Iterable[Mapping[str, Any]
 
 
 def buckets_of_jobs(store: JobStore, window: Window, rules: CleaningRules) -> tuple[int, int]:
-    """Return the number of buckets that the jobs of a window would have, and of these jobs; nothing is
-    written.
-    """
+    """Return the number of buckets of the jobs of a window, and of these jobs; nothing is written."""
     answer = resolution.aggregate(store, _KEYS, (Count("n_jobs"),), window, drops=rules.drops())
     books = answer.books.to_pylist()
     return answer.table.num_rows, sum(_count(row) for row in books if row["kind"] != "note")
@@ -312,11 +312,8 @@ def _nothing_stored(store: JobStore, window: Window) -> str:
 
 
 def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> Iterator[list[date]]:
-    start = 0
-    for end in range(1, len(days) + 1):
-        if end == len(days) or days[end] - days[end - 1] != timedelta(days=1):
-            yield from spans(days[start:end], n_jobs, longest)
-            start = end
+    for run in adjacent(days):
+        yield from spans(run, n_jobs, longest)
 
 
 def _balanced_span(
@@ -350,9 +347,8 @@ def _aggregate_span(
     buckets = answer.table.select(BUCKETS.column_names)
     books = answer.books.to_pylist()
     for day in span:
-        of_day = (
-            buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
-        )
+        # a large day comes alone: its buckets are not copied
+        of_day = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), day))
         yield day, of_day, [row for row in books if row["day"] == day]
 
 
@@ -368,6 +364,7 @@ def _balance(
     booked = {
         kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")
     }
+    # three questions to the store, which agree unless jobs come or go between them
     if binned != booked["binned"] or n_stored != booked["binned"] + booked["dropped"]:
         raise BooksError(
             f"{day}: {n_stored} stored jobs, but {binned} in buckets; recorded are {booked['binned']} binned "

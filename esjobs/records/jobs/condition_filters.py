@@ -18,14 +18,17 @@ from esjobs.core.window import Window, parse_time
 _Alternative = In | NotIn | Missing | Present | Range | Days | Times | Like
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+# kB is 1000 bytes and KiB 1024; case is ignored
 _BYTES = {"b": 1} | {
     f"{prefix}{end}": base**power
     for power, prefix in enumerate("kmgt", 1)
     for end, base in (("b", 1000), ("ib", 1024))
 }
+# ASCII, because \d and float() accept the digits of every script
 _NUMBER = re.compile(
     r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?inf)\s*([a-z%]*)", re.ASCII | re.IGNORECASE
 )
+# A single moment is a span of one: finer times are not stored.
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -44,11 +47,6 @@ def filters_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
 def _parted(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Condition]]:
     alternatives = [each for each in conditions if each.operator in ALTERNATIVES]
     return alternatives, [each for each in conditions if each.operator not in ALTERNATIVES]
-
-
-def check(field: Field, conditions: Sequence[Condition]) -> None:
-    """Raise :class:`UsageError` unless the conditions make sense for the field, resolved or stored."""
-    filters_of(field, conditions)
 
 
 def holds(conditions: Sequence[Condition], value: str | None) -> bool:
@@ -87,6 +85,7 @@ def _one_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
             others += [_within(field, value, condition) for value in condition.values]
         elif field.type == "day":
             for value in condition.values:
+                # a month or year is a span; single days are listed together, in one filter
                 first, last = _days(field, value, condition)
                 if first == last:
                     equal.append(str(first))
@@ -106,6 +105,7 @@ def _each_of(field: Field, condition: Condition) -> list[Filter]:
         return [Present(name)]
     if operator == "!~":
         _require_text(field, condition)
+        # a missing text is neither like a pattern nor unlike it
         return [Present(name), NotLike(name, condition.values)]
     match field.type:
         case "keyword" | "text":
@@ -173,6 +173,7 @@ def _beside_times(span: Times, operator: Operator) -> Filter:
 
 
 def _beside_days(name: str, first: date, last: date, operator: Operator) -> Filter:
+    # no day precedes the first of the calendar: a filter that no job meets
     before = Days(name, date.min, first - timedelta(days=1)) if first > date.min else In(name, ())
     after = Days(name, last + timedelta(days=1), date.max) if last < date.max else In(name, ())
     return _compared(operator, before, Days(name, date.min, last), after, Days(name, first, date.max))
@@ -214,7 +215,7 @@ def _number(field: Field, text: str, condition: Condition) -> int | float:
 
 
 def number_in_unit(field: Field, text: str) -> int | float | None:
-    """A number as :func:`_number` reads it; None for what is none, or in a unit that the field has not.
+    """Return a number in base units; None for other texts, and for a unit that the field does not have.
 
     >>> from esjobs.core import fields
     >>> number_in_unit(fields.field("queue_s"), "2h"), number_in_unit(fields.field("queue_s"), "2GB")
@@ -228,6 +229,7 @@ def number_in_unit(field: Field, text: str) -> int | float | None:
     # an integer stays exact, as far as stores know integers; others are the same number as a double
     number = int(digits) if re.fullmatch(r"[+-]?\d{1,18}", digits, re.ASCII) else float(digits)
     scale = units.get(unit, 1)
+    # 35 / 100 is 0.35 to the last digit, 35 * 0.01 is not
     return number / 100 if scale == _PERCENT else number * scale
 
 

@@ -13,7 +13,7 @@ from esjobs.core.errors import UsageError
 from esjobs.core.query import Either, Filter, In, Missing
 from esjobs.core.window import Window
 from esjobs.core.words import titled
-from esjobs.records.jobs.condition_filters import check, filters_of, holds
+from esjobs.records.jobs.condition_filters import filters_of, holds
 from esjobs.records.jobs.resolution import source_of, stored_values
 from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
@@ -35,7 +35,8 @@ def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Condition]]:
         condition = read_condition(text)
         by_field.setdefault(condition.field, []).append(condition)
     for name, on_field in by_field.items():
-        check(fields.field(name), on_field)
+        # for its errors: a resolved field is searched for by other filters
+        filters_of(fields.field(name), on_field)
     return by_field
 
 
@@ -67,6 +68,7 @@ def _filters(
 ) -> tuple[Filter, ...]:
     filters: list[Filter] = []
     for name, conditions in chosen.items():
+        # buckets hold CPU models by their resolved names
         if source_of(name) is None or (over is not None and name in over.column_names):
             filters += filters_of(fields.field(name), conditions)
         else:

@@ -54,6 +54,7 @@ def ingest_declared(
     stores: list[JobStore] = []
 
     def opened() -> JobStore:
+        # kept for the account; ingest opens the store only when the file has been read
         stores.append(open_store())
         return stores[0]
 

@@ -1,7 +1,7 @@
 """Days in pieces of bounded size, so that what a step holds does not grow with its window."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 SPAN_JOBS = 250_000
 """Jobs of several days that are worked on at once, at most; a day of more is worked on alone."""
@@ -27,3 +27,16 @@ def spans(
         jobs += of_day
     if piece:
         yield piece
+
+
+def adjacent(days: Sequence[date]) -> Iterator[Sequence[date]]:
+    """Cut ascending days where one is missing.
+
+    >>> [len(run) for run in adjacent([date(2026, 3, number) for number in (1, 2, 4)])]
+    [2, 1]
+    """
+    start = 0
+    for end in range(1, len(days) + 1):
+        if end == len(days) or days[end] - days[end - 1] > timedelta(days=1):
+            yield days[start:end]
+            start = end

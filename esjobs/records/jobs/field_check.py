@@ -70,6 +70,7 @@ def _check(item: FieldState, effect: str) -> str:
 def _effect(item: FieldState) -> str:
     if item.state == "absent" or item.needed:
         return COSTS.get(item.field, f"no questions about {item.field} ({field(item.field).meaning})")
+    # the index has documents without one
     if item.field == "end_time" and item.note:
         return _UNDATED
     return _SLOWER if item.state == "wrong type" else ""

@@ -42,6 +42,7 @@ class Gaps:
         notes = []
         for name, words in COUNTED.items():
             rows = self._rows[name]
+            # a cluster without events has no fit to lose
             if not rows or not (self._for_fits or name == "cores"):
                 continue
             cost = "these jobs count for their queue, but for no CPU model"

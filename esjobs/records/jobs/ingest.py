@@ -28,11 +28,11 @@ from esjobs.store.base import Change, Hide, JobStore
 # Files of a load that its account names.
 _NAMED = 100
 
+# What a dry run does not know, of jobs and of rows of other tables.
 _NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "
     "rejected as superseded"
 )
-# What a dry run does not know, of jobs and of rows of other tables.
 _ROWS_NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, or replaces the row of an earlier load"
 )
@@ -62,6 +62,7 @@ def ingest(
     began = time.perf_counter()
     if not paths:
         raise UsageError("ingest requires at least one file")
+    # parts that a source may lack: files behind those named, a look at first bytes, a limit of streams
     listed_by = getattr(source, "files", None)
     paths = list(paths if listed_by is None else listed_by(paths))
     accept, most = getattr(source, "accept", None), getattr(source, "most", None)
@@ -71,6 +72,7 @@ def ingest(
             RejectSpool(load_id) as spool,
             Reading(source, files, fill, spool, progress, keep=not dry_run) as reading,
         ):
+            # reads up to the first job: most broken files fail here, before a store is opened
             jobs = reading.jobs_if_any()
             _require_used(fill, source, reading)
             if dry_run:
@@ -231,6 +233,7 @@ def _load_id(source: Source, files: Sequence[Input], fill: Mapping[str, object])
                     digest.update(chunk)
         except OSError as error:
             raise InputError(f"cannot read {file}: {error.strerror}; use an existing file") from error
+        # with the name, in which some formats have facts: PanDA the task
         contents.append((file.name, digest.hexdigest()))
     facts = getattr(source, "load_facts", None)
     if facts is not None:

@@ -62,6 +62,7 @@ def has_events(store: JobStore) -> bool:
 
 def _added(books: Iterable[Mapping[str, Any]], rules: CleaningRules) -> JobCounts:
     binned = 0
+    # in the order of the rules, for a reader of the reasons
     dropped = {rule.reason: 0 for rule in rules.drops()}
     for row in books:
         if row["kind"] == "binned":

@@ -64,8 +64,11 @@ def progress_of(
         return found
     for day, of_day in _loads_of(store, left).items():
         last = {digest(day, row["fingerprint"]): number for number, row in enumerate(of_day)}
+        # The last load must lead to the jobs of now, and every row must be of an earlier state: otherwise
+        # jobs were corrected or withdrawn.
         if last.get(now[day]) != len(of_day) - 1 or not last.keys() >= made[day]:
             continue
+        # rows in parts, of which the last has seen all jobs
         if now[day] in made[day]:
             found.fresh.add(day)
             continue

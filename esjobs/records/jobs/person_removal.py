@@ -31,7 +31,7 @@ from esjobs.store.base import Change, Erasing, Expiring, Hide, JobStore
 
 _USER = "user"
 _NOBODY = "somebody"
-_MOST_OTHERS = 20
+_MOST_OTHERS = 20  # similar names that a report lists
 _JOBS = "jobs"
 _PUT_FIELDS: tuple[Field, ...] = (
     *JOB_FIELDS,
@@ -92,6 +92,7 @@ def forget_user(
     marker = f"forgetting {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     key = secrets.token_hex(32) if dry_run else _key(store, marker)
     names = _Names(name, bytes.fromhex(key), pseudonymise=pseudonymise, keep_texts=keep_texts)
+    # an index whose jobs expire belongs to others and is only read
     of_others = isinstance(store, Expiring) and store.forgets
     if not of_others:
         store.rewrite_jobs(name, names.counting if dry_run else names.jobs)
@@ -163,6 +164,7 @@ class _Names:
         self._pseudonyms = Pseudonyms(key)
         self._user = self._pseudonyms.of(_USER, name) if pseudonymise else None
         self._keep_texts = keep_texts or name.isdecimal()
+        # in texts as it is, in JSON also with escapes
         spellings = {name, json.dumps(name)[1:-1], json.dumps(name, ensure_ascii=False)[1:-1]}
         listed = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
         # a name is no part of a longer word; an underscore separates words
@@ -250,6 +252,7 @@ class _Names:
         return pa.RecordBatch.from_arrays(list(arrays.values()), schema=batch.schema)
 
     def _found(self, array: pa.Array, each: Field) -> pa.Array:
+        # each text is searched once, however many rows have it
         distinct = array.dictionary_encode()
         named = [text is not None and self._is_named(text, each) for text in distinct.dictionary.to_pylist()]
         return pc.fill_null(pa.array(named, pa.bool_()).take(distinct.indices), False)

@@ -30,9 +30,8 @@ def query_jobs(
 ) -> pa.Table:
     """Group the stored jobs by fields and return the metrics, most jobs first; days in order of time.
 
-    All jobs count, whatever their state,
-    unless ``clean`` names rules. Ratios are ratios of sums over the jobs that have every term; null if no job
-    has. Raises :class:`NoJobsError` if nothing matches.
+    All jobs count, whatever their state, unless ``clean`` names rules. Ratios are ratios of sums over the
+    jobs that have every term; null if no job has. Raises :class:`NoJobsError` if nothing matches.
     """
     return ask(store, Question(tuple(by), tuple(metrics), tuple(where), window, clean)).table
 

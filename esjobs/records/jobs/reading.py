@@ -78,16 +78,17 @@ class Reading:
         for number, file in enumerate(self._files):
             if self._progress:
                 self._progress(file.name, number, len(self._files))
+            # by table: the rows listed of one leave their room to another
             out_of_bounds: dict[str, Refusals] = {}
             for parsed in pieces(self._source, file, self._fill):
                 rows = self._conformed(parsed)
-                refusals = out_of_bounds.setdefault(_name(parsed), Refusals(file.name))
+                refusals = out_of_bounds.setdefault(_name_of(parsed.table), Refusals(file.name))
                 good = sound(rows, parsed.table, refusals)
                 self._count(parsed, good.num_rows, refusals.take())
                 self._require_one_file(file.name, parsed.table, good)
-                if parsed.table is not None:
-                    self._keep_aside(parsed.table, good)
-                elif good.num_rows:
+                if parsed.table is not None and self._keep:
+                    self.tables[parsed.table].add(good)
+                elif parsed.table is None and good.num_rows:
                     self._look_at(good)
                     yield good
             for name, refusals in out_of_bounds.items():
@@ -112,6 +113,7 @@ class Reading:
         job_id = self._fill.get("job_id")
         if job_id is None or not rows.num_rows:
             return
+        # a job has a row of each series, one row in other tables
         names = [name for name in ("metric", "scope", "unit") if table and name in rows.schema.names]
         of_it = rows.filter(pc.equal(rows.column("job_id"), str(job_id)))
         for row in of_it.select([*names, "job_id"]).to_pylist():
@@ -132,7 +134,7 @@ class Reading:
         return self.tables[parsed.table].conformed(parsed.batch)
 
     def _count(self, parsed: Parsed, n_good: int, out_of_bounds: Iterable[Reject]) -> None:
-        name = _name(parsed)
+        name = _name_of(parsed.table)
         self.rows_in[name] += parsed.rows_in
         self.accepted[name] += n_good
         self.notes.update(dict.fromkeys(parsed.notes))
@@ -167,10 +169,6 @@ class Reading:
         """True if there were rows, and none of them could be accepted."""
         return self.rows_in.total() > 0 and not self.accepted.total()
 
-    def _keep_aside(self, table: Table, batch: pa.RecordBatch) -> None:
-        if self._keep:
-            self.tables[table].add(batch)
-
     def _require_balance(self, file: str) -> None:
         for name, rows in self.rows_in.items():
             if rows != self.accepted[name] + self.rejected[name]:
@@ -179,10 +177,6 @@ class Reading:
                     f"yielded {self.accepted[name]:,} and rejected {self.rejected[name]:,}. A source must "
                     "account for each row"
                 )
-
-
-def _name(parsed: Parsed) -> str:
-    return _name_of(parsed.table)
 
 
 def _name_of(table: Table | None) -> str:

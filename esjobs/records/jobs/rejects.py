@@ -53,6 +53,7 @@ def superseded(rows: pa.Table) -> Iterator[Reject]:
     for name in dict.fromkeys(rows.column("origin_file").to_pylist()):
         refusals = Refusals(name)
         of_file = rows.filter(pa.compute.equal(rows.column("origin_file"), name))
+        # only as many as are listed become Python objects
         for row in of_file.slice(0, LISTED).to_pylist():
             detail = "a newer end time of the same job is stored"
             refusals.add(Reject(SUPERSEDED, name, row["origin_line"], "end_time", detail, row["job_id"]))

@@ -146,6 +146,7 @@ def resolve_keys(table: pa.Table, keys: Collection[str], resolving: Mapping[str,
             column, fewer = _resolved(table.column(stored), resolving[name])
             names.append(name)
             columns.append(column)
+            # beside the stored field equal names stay apart: they are no duplicates
             merges |= fewer and not kept
     answer = pa.Table.from_arrays(columns, names=names)
     return merged(answer, list(keys)) if merges else answer
@@ -164,10 +165,6 @@ def _resolved(column: pa.ChunkedArray, resolve: Resolver) -> tuple[pa.Array, boo
     return resolved, len(distinct) < len(stored)
 
 
-def _cpu_models(_store: JobStore, _window: Window | None) -> Resolver:
-    return resolve_names
-
-
 def _sites(store: JobStore, window: Window | None) -> Resolver:
     sites = known_sites(store, window)
     return lambda queues: [None if queue is None else sites.of(queue).name for queue in queues]
@@ -184,7 +181,7 @@ def _categories(store: JobStore, _window: Window | None) -> Resolver:
 
 
 _RESOLVERS: Mapping[str, Callable[[JobStore, Window | None], Resolver]] = {
-    "cpu_model": _cpu_models,
+    "cpu_model": lambda _store, _window: resolve_names,
     "site": _sites,
     "country": _countries,
     "error_category": _categories,

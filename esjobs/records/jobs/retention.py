@@ -64,6 +64,7 @@ def prune_days(
                 f"days; the newest {months} months are kept"
             )
         return replace(report, counts=counts, notes=(*report.notes, *notes))
+    # out of sight all at once, removed afterwards: no reader sees a part
     store.publish([Hide(table, str(day)) for table, day in gone])
     counts["rows removed"] = counts.get("rows removed", 0) + store.sweep()
     return replace(report, counts=counts)

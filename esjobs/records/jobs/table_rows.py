@@ -72,10 +72,12 @@ class TableRows:
         """Write the rows, invisible until the changes are published; what they are, and notes."""
         changes: list[Change] = []
         updated = replaced = 0
+        # without rows a load still replaces those of an earlier attempt
         parts = self.spool.rows or ({"": 0} if self._per_load else {})
         for part, rows in parts.items():
             partition = load_id if self._per_load else part
             before = _count(store, self.table, of_partition(self.table, partition))
+            # which rows are the same is not looked at: as many as there were count as updated
             updated += min(before, rows)
             replaced += before > 0
             if rows or before:

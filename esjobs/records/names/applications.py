@@ -77,6 +77,7 @@ class Applications:
         n_jobs = len(executable if executable is not None else job_name if job_name is not None else ())
         columns = [[None] * n_jobs if each is None else each.to_pylist() for each in (executable, job_name)]
         pairs = list(zip(*columns, strict=True))
+        # millions of jobs have few different pairs
         found = {pair: self.of_job(*pair) for pair in set(pairs)}
         return pa.array([found[pair] for pair in pairs], pa.string())
 
@@ -86,6 +87,7 @@ class Applications:
         return _Kind(tuple(programs)), _Kind(tuple(one for one in self.listed if one.interpreter))
 
 
+# Programs remembered at once: names that contain the number of a job never end.
 _MOST_PROGRAMS = 10_000
 
 

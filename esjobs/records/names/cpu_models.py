@@ -49,16 +49,11 @@ _MAX_PASSES = 4
 class CpuModel:
     """A CPU model and other facts in its raw string; ``None`` means that the string does not say.
 
-    * ``name``: canonical, the same for every spelling; ``virtual``: made up or masked by a hypervisor.
-
-    * ``cache_kb``, ``clock_ghz``: as printed (the nominal clock).
-
-    * ``cores``: physical cores, of the node if sockets are named (pilots write their sum), else of one
-    package.
-
-    * ``smt``: two threads per core. Pilots that name sockets write ``HT`` exactly then, else ``False``.
-
-    * ``flags``: instruction sets appended with ``+``, such as ``AVX2``.
+    ``name``: canonical, the same for every spelling. ``virtual``: made up or masked by a hypervisor.
+    ``cache_kb``, ``clock_ghz``: as printed (the nominal clock). ``cores``: physical cores, of the node if
+    sockets are named (pilots write their sum), else of one package. ``smt``: two threads per core. Pilots
+    that name sockets write ``HT`` exactly then, else ``False``. ``flags``: instruction sets appended with
+    ``+``, such as ``AVX2``.
     """
 
     name: str
@@ -77,6 +72,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _TRADE_MARKS = _pattern(r"\( ?(?:r|tm|c) ?\)|[®™©]")
+# PanDA puts the unit of its CPU times in front of the model: ``s+Intel(R) Xeon(R) ...``.
 _UNIT = _pattern(r"^(?:s|sec|seconds) ?\+ ?")
 _FLAGS = _pattern(r"(?:\+ ?[a-z][\w.|]*)+$")
 _CACHE = _pattern(r"(?<![\w.])(\d{1,9}) ?KB\b")
@@ -95,8 +91,10 @@ _CORES = _pattern(rf"(?<![\w-])(?:(\d{{1,4}})-Core|({'|'.join(_CORE_WORDS)})[- ]
 _PILOT_BRAND = _pattern(r"\b(EPYC(?:-\w+)?|Xeon|Dhyana) \d{1,4}-Core Processor\b")
 _PILOT_CORE = _pattern(r"^(Intel) \d{1,4}-Core Processor\b")
 
+# ``Neoverse-N1 - PRODUCT``: the name of the core in front of the product's.
 _FIRMWARE = _pattern(r"^(?:Neoverse|Cortex)[- ]\w+ - (?=\w)")
 _ARM_CORE = _pattern(r"\b(Neoverse|Cortex)[- ]([a-z]\d+\w*)")
+# ``11th Gen Intel(R) Core(TM) i7-1185G7 @ 3.00GHz``
 _GENERATION = _pattern(r"^\d{1,2}(?:st|nd|rd|th) Gen ")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _XEON_VERSION = _pattern(r"(E[357]-\d{4}[a-z]{0,2}?)[-_]?v(\d{1,2})")
@@ -172,6 +170,7 @@ def _parse(raw: str) -> CpuModel | None:
         return None
     text = _UNIT.sub("", " ".join(_TRADE_MARKS.sub(" ", text).split()))
     text, flags = _take_flags(text)
+    # before the next line, which takes the number away
     cores = _cores(text)
     text = _PILOT_CORE.sub(r"\1 Core Processor", _PILOT_BRAND.sub(r"\1 Processor", text))
     # After the "@" a string only carries details, whatever is glued to them.

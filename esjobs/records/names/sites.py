@@ -82,6 +82,7 @@ def guess_site(
     endings = queue_suffixes() if suffixes is None else _ordered(suffixes)
     beginnings = queue_prefixes() if prefixes is None else _ordered(prefixes)
     shorter = True
+    # names end in several of them, in any order: ``_SL7_MCORE_HIMEM``
     while shorter:
         shorter = False
         for ending in endings:

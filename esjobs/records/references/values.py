@@ -43,6 +43,7 @@ class ReferenceScore:
         on, off = self.by_smt.get(True), self.by_smt.get(False)
         if on is None or off is None:
             return None
+        # the lowest over the highest, and the other way round: a quotient of ranges
         return on[0] / off[1], on[1] / off[0]
 
 
@@ -53,6 +54,7 @@ def reference_scores(store: JobStore, benchmarks: Iterable[str]) -> dict[tuple[s
     ranges: dict[tuple[str, str], dict[bool | None, Range]] = defaultdict(dict)
     for row in read_table(store, REFERENCES, columns=columns).to_pylist():
         if row["benchmark"] in wanted:
+            # a range, no mean: tables differ in systems, compilers and years
             by_smt = ranges[row["benchmark"], row["cpu_model"]]
             value = row["value_per_core"]
             low, high = by_smt.get(row["smt"], (value, value))

@@ -45,6 +45,7 @@ class _Layout:
             _positions(rows, "scope", SCOPES),
         )
         unit = _unit_ranks(rows.column("unit"))
+        # one number of job, metric, scope and unit: a single sort finds the groups of all
         key = ((job * len(metrics) + metric) * len(SCOPES) + scope) * (int(unit.max()) + 1) + unit
         order = np.argsort(key, kind="stable")
         last = np.r_[key[order][1:] != key[order][:-1], True]
@@ -78,6 +79,7 @@ class _Layout:
         distance = np.minimum.reduceat(positive, self.first)
         coarsest = np.maximum.reduceat(self.step, self.first)
         distance[~np.isfinite(distance)] = 0.0
+        # over its whole length a series may drift by this share of a step
         mixed = coarsest > distance * (
             1 + _OFF / np.maximum(1, np.maximum.reduceat(self.n_samples, self.first))
         )
@@ -108,6 +110,7 @@ class _Layout:
         while at < len(order):
             length = self.length[order[at]]
             end = at + int(np.searchsorted(self.length[order[at:]], length, side="right"))
+            # an array is as wide as its job with most units: the values it has with each further job
             widest = np.maximum.accumulate(self.n_units[order[at:end]], axis=0).sum(axis=1)
             values = widest * np.arange(1, end - at + 1) * length
             count = max(1, int(np.searchsorted(values, most, side="right")))

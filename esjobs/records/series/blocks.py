@@ -90,6 +90,7 @@ def parts(store: JobStore, window: Window | None, where: Sequence[Filter], most:
             together.append(row["day"])
             room -= size
             continue
+        # a day too large for one part: the slots of its jobs, a hash, are filled evenly
         width = max(1, int(SLOTS / math.ceil(size / most)))
         for start in range(0, SLOTS, width):
             yield _part([row["day"]], range(start, min(start + width, SLOTS)))

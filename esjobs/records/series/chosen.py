@@ -76,9 +76,7 @@ def loads_of(store: JobStore) -> pa.Table:
 def chosen(
     store: JobStore, part: Part, window: Window | None, where: Sequence[Filter], loads: pa.Table
 ) -> pa.Table:
-    """Return the rows (``READ``) of the jobs of a part and window, each key once; ``loads``:
-    :func:`loads_of`.
-    """
+    """Return the rows (``READ``) of the jobs of a part and window, each key once, by :func:`loads_of`."""
     rows = read_table(store, SERIES, [*part.where, *where], READ)
     if not rows.num_rows:
         return rows

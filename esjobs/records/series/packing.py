@@ -142,16 +142,9 @@ def _by_form(forms: npt.NDArray[np.uint8]) -> Iterator[tuple[int, slice | npt.ND
 
 
 def _length(form: int, n_samples: int) -> int | None:
-    match form:
-        case 0:
-            return 1
-        case 1:
-            return 1 + _FLOAT.itemsize
-        case 2:
-            return 1 + _FLOAT.itemsize * n_samples
-        case 3 | 4:
-            return 1 + _INTEGERS[form].itemsize * n_samples
-    return None
+    bodies = {ALL_MISSING: 0, CONSTANT: _FLOAT.itemsize, FLOATS: _FLOAT.itemsize * n_samples}
+    bodies |= {each: kind.itemsize * n_samples for each, kind in _INTEGERS.items()}
+    return 1 + bodies[form] if form in bodies else None
 
 
 def _bodies(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.uint8]:

@@ -132,12 +132,14 @@ def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.flo
         # a distance that is a little off would leave a gap, or no room, once in many samples
         step = float((times[-1] - times[0]) / np.rint(between).sum())
     exact = (times - times[0]) / step
+    # one wrong clock would stretch a few samples over years
     if exact[-1] >= max(_MOST, 20 * len(times)):
         raise ValueError(f"from {times[0]:.0f} s to {times[-1]:.0f} s at distances of {step:g} s")
     instants = np.rint(exact).astype(np.int64)
     laid = []
     for column in columns:
         on = np.full(int(instants[-1]) + 1, np.nan)
+        # of samples on one instant the last stays
         on[instants] = column[order]
         laid.append(on)
     shifted = int(np.count_nonzero(np.abs(exact - instants) > 0.1))

@@ -87,6 +87,7 @@ class TaskKeys:
             mine = pc.fill_null(pa.array(getattr(self, column), pa.string()), "")
             texts = pc.unique(mine)
             position = pc.index_in(pc.fill_null(table.column(column), ""), texts)
+            # mixed-radix numbers: one per key, equal only for equal keys
             code = code * (len(texts) + 1) + np.asarray(pc.fill_null(position, len(texts)))
             own_codes = own_codes * (len(texts) + 1) + np.asarray(pc.index_in(mine, texts))
         order = np.argsort(own_codes)

@@ -73,6 +73,7 @@ def machine_sums(fine: FineSums) -> MachineSums:
     named = (fine.queue.codes >= 0) & (fine.cpu_model.codes >= 0)
     task, queue, model = (labels[named].used() for labels in (fine.task, fine.queue, fine.cpu_model))
     pair = queue.codes.astype(np.int64) * len(model.names) + model.codes
+    # queues x models stay far below 2^32
     keys, row = np.unique(task.codes.astype(np.int64) << 32 | pair, return_inverse=True)
     queue_of, model_of = np.divmod(keys & 0xFFFFFFFF, max(len(model.names), 1))
     units = fine.keys.listed()

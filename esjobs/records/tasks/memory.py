@@ -11,6 +11,7 @@ ROW_B = 700
 FINE_ROW_B = 150
 """Memory of the sums of a window per row by task key, queue, CPU model and period."""
 
+# Control groups of version 2; of version 1 the limit stays unknown.
 _CGROUP = Path("/sys/fs/cgroup")
 _GB = 1e9
 

@@ -19,9 +19,7 @@ Codes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class PeriodSums:
-    """Sums per task key, name and period of the window; ``period`` counts from 0. ``sums``: by
-    ``PERIOD_SUMS``. A key, name and period may have several rows.
-    """
+    """Sums by ``PERIOD_SUMS`` per task key, name and period (from 0); these may have several rows."""
 
     task: Labels
     name: Labels

@@ -63,6 +63,7 @@ def job_variance(sums: Mapping[str, FloatArray], effective: FloatArray) -> Float
     """
     n = sums["n_jobs"]
     slope = sums["cpu_s"] / effective
+    # sum((t - <t> - b (e - <e>))^2) over the jobs of a bucket, from its sums
     squares = (
         (sums["cpu_s_sq"] - sums["cpu_s"] ** 2 / n)
         - 2.0 * slope * (sums["events_cpu_s"] - sums["events"] * sums["cpu_s"] / n)

@@ -12,10 +12,11 @@ from scheduler.notifications.notices import Kind
 
 Form = Literal["mattermost", "slack"]
 
-MOST_ATTACHMENTS = 20  # Chats show few, and take no long messages
-_LONGEST = 700
+MOST_ATTACHMENTS = 20  # Chats show few, and take no long messages; Slack advises against more
+_LONGEST = 700  # Characters; Slack folds longer texts
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|>~<:$^=])")
 _RED, _ORANGE, _GREEN, _GREY = "#b42318", "#c77700", "#2e7d32", "#5b6770"
+_ALERTS = {"critical": _RED}
 _COLOURS: dict[Kind, str] = {
     "opened": _ORANGE,
     "reopened": _ORANGE,
@@ -41,12 +42,10 @@ _TITLES: dict[Kind, str] = {
 def body_of(digest: Digest, text: str, form: Form) -> bytes:
     """Return the body to post."""
     lines = [(group.kind, line) for group in digest.groups for line in group.lines]
+    # a test has its one sentence in the text already
+    alerts = () if digest.is_test else digest.alerts
     attachments = [
-        *(
-            _alert(alert.severity, alert.subject, alert.text, form)
-            for alert in digest.alerts
-            if not digest.is_test
-        ),
+        *(_attachment(_ALERTS.get(each.severity, _ORANGE), each.subject, each.text, form) for each in alerts),
         *(_flag(kind, line, form) for kind, line in lines),
     ]
     left_out = len(attachments) - MOST_ATTACHMENTS + sum(group.more for group in digest.groups)
@@ -72,10 +71,6 @@ def _flag(kind: Kind, line: Line, form: Form) -> dict[str, object]:
     }
 
 
-def _alert(severity: str, subject: str, text: str, form: Form) -> dict[str, object]:
-    return _attachment(_RED if severity == "critical" else _ORANGE, subject, text, form)
-
-
 def _attachment(colour: str, title: str, text: str, form: Form) -> dict[str, object]:
     made: dict[str, object] = {
         "color": colour,
@@ -94,5 +89,5 @@ def plain(text: str, form: Form) -> str:
     """
     if form == "slack":
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # a sign of no width behind @ and ~: no name of a person or channel follows
+    # U+200B, which has no width, after @ and ~: no name of a person or channel follows them
     return _MARKS.sub(r"\\\1", text).replace("@", "@\u200b").replace("\\~", "\\~\u200b")

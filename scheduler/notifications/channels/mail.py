@@ -23,6 +23,7 @@ def send_mail(server: MailSettings, message: EmailMessage, address: str, *, time
     """
     password = value_of(server.password, server.password_file, "the password of the mail server")
     where = f"{server.host}:{server.port_used}"
+    # AUTH PLAIN sends user and password as one word, which an answer may repeat
     if password is not None:
         remember(f"\0{server.user}\0{password}")
     try:
@@ -35,9 +36,8 @@ def send_mail(server: MailSettings, message: EmailMessage, address: str, *, time
 def _hand_over(
     server: MailSettings, message: EmailMessage, address: str, password: str | None, timeout_s: float
 ) -> None:
-    context = ssl.create_default_context(
-        cafile=None if server.ca_file is None else str(server.ca_file.expanduser())
-    )
+    ca_file = None if server.ca_file is None else str(server.ca_file.expanduser())
+    context = ssl.create_default_context(cafile=ca_file)
     client = (
         smtplib.SMTP_SSL(server.host, server.port_used, timeout=timeout_s, context=context)
         if server.security == "tls"
@@ -45,21 +45,23 @@ def _hand_over(
     )
     try:
         if server.security == "starttls":
-            # raises when the server does not offer it: nothing goes on in the clear
+            # raises if the server does not offer it: nothing is sent unencrypted instead
             client.starttls(context=context)
         if server.user is not None and password is not None:
             client.login(server.user, password)
         client.send_message(message, server.sender, [address])
+    # not quit(): a server that hangs would hang here again
     except BaseException:
         client.close()
         raise
-    # it is accepted: what the goodbye does changes nothing
+    # the server has accepted the message: a failure from here on must not send it twice
     with contextlib.suppress(smtplib.SMTPException, OSError):
         client.quit()
     client.close()
 
 
 def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
+    # 4xx is temporary, 5xx permanent [RFC 5321, 4.2.1]; subclasses of SMTPResponseException come before it
     match error:
         case smtplib.SMTPAuthenticationError():
             return f"login rejected ({_said(error)}); check notify.mail.user and its password", (

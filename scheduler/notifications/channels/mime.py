@@ -37,7 +37,7 @@ def mail_of(
         mail["In-Reply-To"] = first
         mail["References"] = first
     mail["List-Id"] = f"{recipient.role} messages of esjobs <{recipient.role}.esjobs.{domain}>"
-    # out-of-office replies and the like are not for a program
+    # no out-of-office replies [RFC 3834]; Exchange has a header of its own
     mail["Auto-Submitted"] = "auto-generated"
     mail["X-Auto-Response-Suppress"] = "All"
     mail["X-Esjobs-Notification"] = entry.notification
@@ -46,24 +46,18 @@ def mail_of(
     if picture is not None:
         html = mail.get_body(("html",))
         if isinstance(html, EmailMessage):
-            html.add_related(
-                picture.png,
-                "image",
-                "png",
-                cid=f"<{cid_of(entry)}>",
-                disposition="inline",
-                filename="deviations.png",
-            )
+            cid, name = f"<{cid_of(entry)}>", "deviations.png"
+            html.add_related(picture.png, "image", "png", cid=cid, disposition="inline", filename=name)
     for notice in entry.parsed:
         for text, form in ((notice.rows, "csv"), (notice.page, "html")):
             if text is not None:
                 name = f"{notice.kind}-{notice.night}.{form}"
-                # as bytes: a text would get other ends of lines
+                # as bytes: the library rewrites the ends of lines of a text
                 body, charset = text.encode(), {"charset": "utf-8"}
                 mail.add_attachment(body, maintype="text", subtype=form, filename=name, params=charset)
-    # folded, a subject gets a space in front in some mail programs; 998 characters are allowed
+    # some mail programs show a space where a subject is folded; 998 characters are allowed [RFC 5322]
     mail.policy = SMTP.clone(max_line_length=200)
-    # boundaries are made up anew each time otherwise
+    # random by default: every attempt must send the same bytes
     for number, part in enumerate(mail.walk()):
         if part.is_multipart():
             part.set_boundary(f"=={entry.notification}.{number}==")

@@ -4,8 +4,8 @@ from typing import Literal
 
 from esjobs.core.errors import EsjobsError
 
-# ``now``: after a pause; ``later``: the next night, when somebody has repaired the settings or the server;
-# ``never``: the receiver does not want this message
+# ``now``: after a pause; ``later``: the next night, when settings or server may have been repaired;
+# ``never``: the receiver rejects this message
 Again = Literal["now", "later", "never"]
 
 

@@ -15,10 +15,10 @@ from scheduler.notifications.deadline import within
 from scheduler.notifications.redact import host_of
 
 _LONGEST = 300
-_MOST_READ = 2000  # Bytes of an answer: what it says fits into a line, and nobody is to fill our memory
-# Statuses that may be others in a minute
+_MOST_READ = 2000  # Bytes of an answer: enough for the line that quotes it, and no peer fills our memory
+# Statuses that may pass within a minute; 509 and 52x: of proxies such as Cloudflare
 _PASSING = frozenset({408, 409, 423, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524})
-# Statuses that say that the address or the credentials are wrong: somebody has to repair them
+# Statuses of a wrong address or wrong credentials, which an operator has to correct
 _OURS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 410})
 
 
@@ -46,11 +46,10 @@ def post(
         status, answer, wait_s = within(
             timeout_s, lambda: _post(url, body, headers, timeout_s, ca_file, proxy)
         )
+    # subclasses before their bases: SSLError and ProxyError are connection errors, which are OSError
     except requests.exceptions.SSLError:
-        raise DeliveryError(
-            text_of("certificate rejected; set notify.ca_file to the authority that signed it"),
-            "later",
-        ) from None
+        reason = "certificate rejected; set notify.ca_file to the authority that signed it"
+        raise DeliveryError(text_of(reason), "later") from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError):
         raise DeliveryError(text_of("invalid address; check url"), "later") from None
     except (requests.exceptions.Timeout, TimeoutError):
@@ -58,6 +57,7 @@ def post(
     except requests.exceptions.ProxyError:
         raise DeliveryError(text_of("cannot connect through notify.proxy"), "now") from None
     except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+        # of certificates, notify.ca_file
         if isinstance(error, OSError) and error.filename is not None:
             raise DeliveryError(text_of(f"cannot read {error.filename}"), "later") from None
         raise DeliveryError(text_of("cannot connect, or the server closed the connection"), "now") from None
@@ -73,7 +73,8 @@ def post(
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    # urllib3 logs the path of requests, which is a secret.
+    # urllib3 logs the path of requests, which is the secret of a chat's webhook; the filter is for this
+    # thread alone, so that the store's client keeps its log
     here, logger = threading.get_ident(), logging.getLogger("urllib3.connectionpool")
 
     def of_others(record: logging.LogRecord) -> bool:
@@ -111,9 +112,7 @@ def _post(
         )
         with response:
             answer = response.raw.read(_MOST_READ, decode_content=True) or b""
+            # seconds, or a date [RFC 9110], which is ignored
             retry_after = response.headers.get("retry-after", "").strip()
-            return (
-                response.status_code,
-                answer,
-                float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None,
-            )
+            is_number = retry_after.isascii() and retry_after.isdecimal()
+            return response.status_code, answer, float(retry_after) if is_number else None

@@ -28,11 +28,12 @@ def body_of(entry: Entry, notices: Sequence[Notice], text: str) -> bytes:
         "created_at": entry.first_at.isoformat(),
         "subject": entry.subject,
         "text": text,
-        # a page is for people
+        # without the HTML page: it is for people
         "notices": [
             {name: value for name, value in notice.plain().items() if name != "page"} for notice in notices
         ],
     }
+    # sorted and ASCII: the signature is over these very bytes
     return json.dumps(content, sort_keys=True, ensure_ascii=True).encode()
 
 

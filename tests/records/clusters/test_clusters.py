@@ -41,7 +41,7 @@ def test_a_part_is_found_by_its_names(tmp_path: Path) -> None:
     clusters = read_clusters([written(tmp_path, TWO_PARTS)])
     haswell = clusters.described("taurus", "haswell")
     assert haswell is not None
-    assert (haswell.cores_per_node, haswell.smt, haswell.memory_b, haswell.gpus) == (24, True, 64e9, 0)
+    assert (haswell.cores, haswell.smt, haswell.memory_b, haswell.gpus) == (24, True, 64e9, 0)
     assert haswell.peak_flops_s is None
     # of two parts nobody knows which one a job without a subcluster ran on
     assert clusters.described("taurus") is None

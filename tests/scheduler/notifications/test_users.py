@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from esjobs.core.errors import SettingsError, UsageError
-from esjobs.issues.recurrence import Example
+from esjobs.issues.recurrence import Example, Recurrence
 from esjobs.store.duck.store import DuckStore
 from scheduler.notifications.job_issues import job_issue
 from scheduler.notifications.notices import Notice
@@ -29,13 +29,14 @@ HINT = "Request fewer cores."
 
 
 def found(*names: str, what: str = "user") -> list[Notice]:
-    return [
-        job_issue(
-            *(what, name, NIGHT, "major", 1, [("cpu-idle", 1)], 200.0, 0.0, "major", ()),
-            [Example(f"job-of-{name}", "relax", "cpu-idle", HINT)],
+    made = [
+        Recurrence(
+            *(what, name, NIGHT, "major", 1, (("cpu-idle", 1),), 200.0, 0.0),
+            examples=(Example(f"job-of-{name}", "relax", "cpu-idle", HINT),),
         )
         for name in names
     ]
+    return [job_issue(each, "major") for each in made]
 
 
 def mailed(server: MailServer, *recipients: dict[str, Any]) -> NotifySettings:

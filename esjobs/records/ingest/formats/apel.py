@@ -158,6 +158,7 @@ def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tu
             "undeclared sites; they count as undeclared"
         )
     for remark, count in remarks.most_common():
+        # other remarks are names of benchmarks, listed below
         if remark in _COUNTED:
             notes.append(f"{file}: sums with {_COUNTED[remark]}: {count:,}")
     if others := [name for name in remarks if name not in _COUNTED]:
@@ -242,6 +243,7 @@ def _with_line(record: _Record | None, number: int, line: str, wrong: str) -> _R
     record.wrong = record.wrong or wrong
     if line:
         record.values[name] = value.strip()
+    # an excerpt needs no more, and a record may have any length
     record.text = (record.text + line + " ")[: 2 * EXCERPT]
     return record
 
@@ -264,10 +266,6 @@ def _require_key(line: str, file: str) -> None:
 
 
 # -- values ----------------------------------------------------------------------------------------------
-
-
-def _ratio(over: float | None, under: float | None) -> float | None:
-    return over / under if under and over is not None else None
 
 
 def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
@@ -300,12 +298,16 @@ def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
         "line": record.first,
     }
     for benchmark in ("hs06", "hs23"):
-        row[f"{benchmark}_per_core"] = _ratio(row[f"{benchmark}_wall_s"], wall)
+        row[f"{benchmark}_per_core"] = _ratio(normalised[f"{benchmark}_wall_s"], wall)
     row["declared"] = _is_declared(row["hs06_per_core"], row["hs23_per_core"])
     row["efficiency"], row["remark"] = _efficiency(wall, cpu, row["core_s"])
     if row["remark"] is not None:
         remarks[row["remark"]] += 1
     return row
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if under and over is not None else None
 
 
 def _is_declared(hs06: float | None, hs23: float | None) -> bool | None:
@@ -337,6 +339,7 @@ def _normalised(
     for benchmark, score in () if old else _scores(values, "servicelevel", remarks):
         for part, seconds in (("wall_s", wall), ("cpu_s", cpu)):
             if sums[f"{benchmark}_{part}"] is None:
+                # version 0.2 has a score and no normalised times
                 sums[f"{benchmark}_{part}"] = score * seconds
     return sums
 

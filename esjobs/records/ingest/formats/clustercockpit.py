@@ -22,6 +22,7 @@ import numpy.typing as npt
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.core.metrics import other
+from esjobs.records.clusters.clustercockpit import PREFIXES
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.job_files import Books
@@ -31,18 +32,8 @@ from esjobs.records.names.applications import Applications
 from esjobs.records.series.rows import Series
 from esjobs.schema.series import SERIES
 
-_PREFIXES = {
-    "": 1.0,
-    "k": 1e3,
-    "K": 1e3,
-    "M": 1e6,
-    "G": 1e9,
-    "T": 1e12,
-    "P": 1e15,
-    "m": 1e-3,
-    "u": 1e-6,
-    "n": 1e-9,
-}
+_PREFIXES = {**PREFIXES, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+# prefixes to try where a value is impossible with the one given
 _SMALLER = {"T": "G", "G": "M", "M": "K", "P": "T"}
 _WORDS = {"kilo": "K", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "milli": "m"}
 
@@ -180,18 +171,13 @@ def _present(members: Mapping[str, Any], name: str) -> Any:
     return members.get(name) or None
 
 
-def _cores(threads: int | None, smt: bool | None) -> int | None:
-    # of a core with SMT they count two threads
-    return threads // 2 if threads and smt else threads
-
-
 def _record(
     document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str, object], applications: Applications
 ) -> Parsed:
     meta = _decoded(document)
     books = Books(file.name)
     facts = _facts(meta, fill)
-    smt = {0: False, 1: True}.get(meta.get("smt", -1))
+    smt, threads = {0: False, 1: True}.get(meta.get("smt", -1)), _count(meta.get("numHwthreads"))
     named = {name: text for name, text in (meta.get("metaData") or {}).items() if isinstance(text, str)}
     job = {
         "source": facts.source,
@@ -208,7 +194,8 @@ def _record(
         "wall_s": meta.get("duration"),
         "requested_wall_s": _present(meta, "walltime"),
         "nodes": _count(meta.get("numNodes")) or len(meta.get("resources") or ()) or None,
-        "cores": _cores(_count(meta.get("numHwthreads")), smt),
+        # of a core with SMT both threads are counted
+        "cores": threads // 2 if threads and smt else threads,
         "gpus": _count(meta.get("numAcc"), least=0),
         "smt": smt,
         "job_name": _present(named, "jobName"),
@@ -216,7 +203,7 @@ def _record(
         # kWh, of which they round the small ones to 0
         "energy_j": (meta.get("energy") or 0) * 3.6e6 or None,
     }
-    # some clusters write the limit in minutes
+    # some clusters write the limit in minutes; noted, not corrected: nothing says which unit was meant
     limit, wall = meta.get("walltime"), meta.get("duration")
     if limit and wall and wall > 2 * limit:
         books.repair("jobs longer than twice their walltime limit, which may have another unit")
@@ -320,6 +307,7 @@ def _of_metric(theirs: str, scope: str, metric: _Metric, start: datetime, books:
         if lacking:
             books.refuse("no series", theirs, f"a series of '{theirs}' has no {lacking}", unit)
             continue
+        # JSON null is a gap
         values = np.array([np.nan if value is None else value for value in samples], np.float64)
         values, remark = _in_base_units(values, ours, base, prefix, books)
         yield Series(
@@ -336,7 +324,8 @@ def _lacking(samples: Sequence[_Number], hostname: str, timestep: float) -> str:
 
 
 def _units(theirs: str, scope: str, metric: _Metric, books: Books) -> Iterator[tuple[msgspec.Raw, _One, str]]:
-    # ids that repeat on a node are replaced by their position
+    # Ids that repeat on a node are replaced by their position. Of each series only the head is decoded before
+    # its samples: a job has thousands.
     heads = list(_heads(theirs, scope, metric, books))
     repeated = {name for name, count in Counter(name for _, _, name in heads).items() if count > 1}
     hosts = {one.hostname for _, one, name in heads if name in repeated}
@@ -390,6 +379,7 @@ def _in_base_units(
 def _meant(prefix: str, largest: float, most: float) -> str:
     # the largest prefix with which a value is possible
     meant = prefix
+    # only the largest sample decides: all of a series have one unit
     while largest * _PREFIXES[meant] > most:
         if meant not in _SMALLER:
             return prefix
@@ -418,6 +408,7 @@ def _unit(unit: _Unit | str | None) -> tuple[str, str]:
 def _sums(by_theirs: Mapping[str, Mapping[str, Series]], present: set[str]) -> Iterator[Series]:
     for name, (first, second) in _SUMS.items():
         one, two = by_theirs.get(first, {}), by_theirs.get(second, {})
+        # measured by itself: their sum would count it twice
         if name in present:
             continue
         for unit in one:

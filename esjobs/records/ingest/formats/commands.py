@@ -32,8 +32,8 @@ def program_of(word: str) -> str | None:
     return word if word.startswith("/") else name
 
 
-def program_of_step(name: str, line: str | None) -> str | None:
-    """Return the program of a step of Slurm; ``line``: the command that made it, if recorded.
+def program_of_step(name: str, line: str) -> str | None:
+    """Return the program of a step of Slurm; ``line``: the command that made it, empty if not recorded.
 
     Slurm names a step after its program unless ``--job-name`` was used: the name must be a word of the
     command.
@@ -57,6 +57,7 @@ def main_program(programs: Iterable[tuple[str | None, float]]) -> str | None:
     times: dict[str | None, float] = {}
     for program, seconds in programs:
         times[program] = times.get(program, 0.0) + seconds
+    # alone, even in no measured time
     if len(times) == 1:
         return next(iter(times))
     most = max(times, key=lambda program: times[program], default=None)

@@ -14,6 +14,7 @@ _NAME_COLUMNS = {"name": None, "queue": "queue", "cpu_model": "cpu_model", "cpu"
 
 def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     head = text[: text.find("\n")] if "\n" in text else text
+    # spreadsheets with a decimal comma export semicolons
     delimiter = max(",;\t", key=head.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -24,10 +25,10 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     name_column = next(name for name in _NAME_COLUMNS if name in columns)
     try:
         for raw in reader:
-            row = _row(raw, columns, f"{path}, line {reader.line_num}")
+            where = f"{path}, line {reader.line_num}"
+            row = _row(raw, columns, where)
             if any(row.values()):
                 level = next(filter(None, (row.get("level"), _NAME_COLUMNS[name_column], options.level)), "")
-                where = f"{path}, line {reader.line_num}"
                 named = {**row, "name": row[name_column], "level": level}
                 yield declared_row(where, named, options, path.name)
     except csv.Error as error:

@@ -18,6 +18,7 @@ from esjobs.records.ingest.formats.entered_tables import document
 def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     queues = content = document(text, path, "CRIC queues")
     if isinstance(content, dict):
+        # one queue has its facts at the top, a mapping has queues by name
         queues = [content] if "corepower" in content else list(content.values())
     if not isinstance(queues, list):
         raise InputError(f"{path}: expected a CRIC queue, a list of them, or a mapping by name")

@@ -84,6 +84,7 @@ class DeclaredValues:
         """Return what names an import: the bytes, whatever the file is called, and the filled-in values."""
         if len(contents) > 1:
             raise UsageError("declared values are imported one file at a time")
+        # not the file's name: a renamed copy replaces its own import
         return {"content": contents[0][1], "form": self.form, **_filled(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
@@ -94,6 +95,7 @@ class DeclaredValues:
         read = list(self.rows(text_of(file, path, "declared values"), path, options))
         if not read:
             raise InputError(f"{path} has no rows, so it declares nothing; {ACCEPTED}")
+        # counted before the default is filled in
         assumed = sum(not row["level"] for row in read)
         rows, skipped = _of_export([{**row, "level": row["level"] or "queue"} for row in read])
         rows, skipped[REPEATED] = _each_once(rows)

@@ -60,6 +60,7 @@ def _rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[tables.Entere
 
 def _downtime(row: Mapping[str, Any]) -> dict[str, Any]:
     tables.require_cells(row)
+    # their dates would have to be computed; sites announce single ones
     if any(row.get(name) for name in _RECURRING):
         raise RowError("recurring", "rrule", "accepted: single events")
     if str(row.get("status")).upper() == "CANCELLED":
@@ -75,6 +76,7 @@ def _downtime(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(facts: Mapping[str, Any], begin: datetime) -> dict[str, Any]:
+    # a calendar has no severity: an entry without one is an outage
     severity = (tables.name_in(facts, "severity") or OUTAGE).upper()
     if severity not in SEVERITIES:
         detail = f"'{severity[:60]}'; accepted: {' or '.join(SEVERITIES)}"
@@ -100,6 +102,7 @@ def _time(facts: Mapping[str, Any], name: str) -> datetime | None:
     value = facts.get(name)
     if isinstance(value, datetime):
         moment: datetime | None = value
+    # GOCDB's Unix times; nine digits begin in 1973
     elif _SECONDS.fullmatch(str(value).strip()):
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(str(value)))
     else:
@@ -139,6 +142,7 @@ def _of_sites(content: Any) -> Iterator[tuple[str | None, Any]]:
     """Yield rows with the site above them: of a list, by number, or by site and number."""
     named: Iterable[tuple[str | None, Any]] = [(None, content)]
     for name, below in named if isinstance(content, list) else content.items():
+        # a dictionary of dictionaries is a site with downtimes by number, else a downtime
         several = isinstance(below, dict) and below and all(isinstance(each, dict) for each in below.values())
         rows = list(below.values()) if several else below
         yield from ((name, row) for row in rows) if isinstance(rows, list) else [(None, below)]

@@ -73,6 +73,7 @@ class EnteredTables:
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the rows by table, equal ones once; one that contradicts an earlier row is rejected."""
         path = file if isinstance(file, Path) else Path(file.name)
+        # the file is small: every refused row is listed
         refusals = Refusals(file.name, listed=sys.maxsize)
         rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
         seen: dict[tuple[object, ...], Mapping[str, Any]] = {}
@@ -101,6 +102,7 @@ def _require_new(
     row: Mapping[str, Any], table: Table, seen: dict[tuple[object, ...], Mapping[str, Any]]
 ) -> None:
     names = given_schema(table).names
+    # a table without a key holds each row once
     earlier = seen.setdefault((table.name, *(row.get(name) for name in table.key or names)), row)
     if all(row.get(name) == earlier.get(name) for name in names):
         if earlier is not row:
@@ -137,6 +139,7 @@ def table_rows(text: str, path: Path) -> tuple[list[str], Iterator[tuple[int, di
 
     Separators are commas, semicolons or tabs. Raises :class:`InputError` for a repeated column.
     """
+    # the separator that the header has most of
     head = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
@@ -160,7 +163,7 @@ def _cells(reader: Any, header: Sequence[str], path: Path) -> Iterator[tuple[int
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected a text table") from error
 
 
-_EXTRA = "\0cells"
+_EXTRA = "\0cells"  # no column can be called this: NUL is refused in texts
 
 
 def require_columns(header: Sequence[str], wanted: Sequence[str], path: Path, what: str) -> None:
@@ -203,6 +206,7 @@ def amount_in(row: Mapping[str, Any], name: str, most: float, least: float = 0.0
     if value is None or (isinstance(value, str) and value.strip().lower() in ("", "-", "null")):
         return None
     try:
+        # True is 1.0 for float()
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan

@@ -64,18 +64,21 @@ _COLUMNS = (
 
 def _derive(values: dict[str, Values]) -> None:
     if "state" in values and "end_time" in values:
+        # RecordTime of such a job is the time of the copy
         end, alive = values["end_time"], pc.is_in(values["state"].values, _ALIVE)
         end.values = pc.if_else(alive, pa.scalar(None, end.values.type), end.values)
     time_between(values, "wall_s", "start_time", "end_time")
     time_between(values, "queue_s", "submit_time", "start_time")
     codes = {name: values[f"code {name}"].values for name in _CODES if f"code {name}" in values}
     if "thousands" in values:
+        # thousands as doubles: 12.345 is 12,345 events but for rounding
         values["events"] = Values(pc.round(values["thousands"].values).cast(pa.int64(), safe=False))
     if "state" in values:
         words = values["state"].values
         for theirs, ours in _STATES.items():
             words = pc.if_else(pc.equal(words, theirs), ours, words)
         if "cms" in codes:
+            # 0.0 by exports that went through doubles
             bad = pc.invert(pc.is_in(codes["cms"], pa.array([None, "", "0", "0.0"], pa.string())))
             words = pc.if_else(pc.and_(bad, pc.equal(words, "finished")), "failed", words)
         values["state"].values = words

@@ -39,6 +39,7 @@ OF_ONE_JOB: tuple[Field, ...] = (*(each for each in JOB_FIELDS if each.name != "
 """Fields that ``--set`` may fill of a format with one job per file: its id, too."""
 
 _CHUNK = 1 << 20
+# At least three digits: fewer are versions, ranks or parts.
 _ID = re.compile(r"(?:^|[-_.])(?:job|slurm)?[-_.]?(\d{3,}(?:_\d+)?)(?=[-_.]|$)", re.IGNORECASE)
 
 STATES = {"completed": "finished", "canceled": "cancelled", "error": "failed"}
@@ -83,6 +84,7 @@ class InFolders:
 def text_of(data: bytes, file: Input) -> str:
     """Bytes as text; :class:`InputError` for what is not UTF-8."""
     try:
+        # with or without the mark that editors of Windows put in front
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
@@ -219,6 +221,7 @@ def job_piece(
 ) -> Parsed:
     """A job record, or its refusal when it lacks what every job needs. ``fill`` fills what it lacks."""
     row: dict[str, Any] = {name: value for name, value in fill.items() if name in PUT_SCHEMA.names}
+    # what the file says wins over what is filled in
     row |= {name: value for name, value in job.items() if value is not None}
     row.setdefault("source", default_source)
     row |= {"origin_file": file.name, "origin_line": 1}
@@ -226,6 +229,7 @@ def job_piece(
         codes = {"exit": job["exit_code"]} if "exit_code" in job else {}
         row.setdefault("error", batch_error(row["state"], codes))
     if row.get("counters") is not None:
+        # equal maps are equal bytes
         row["counters"] = sorted(row["counters"].items())
     rows = [row]
     if error := _job_error(row):
@@ -257,6 +261,7 @@ def state_of(value: object) -> str | None:
     if not words:
         return None
     word = words[0].lower().rstrip("+")
+    # Slurm's "CANCELLED by 1000", and its + for a cut word
     return STATES.get(word, word)
 
 
@@ -266,6 +271,7 @@ def files_below(paths: Sequence[Path], wanted: re.Pattern[str]) -> Iterator[Path
         if not path.is_dir():
             yield path
             continue
+        # by name: the same folder is the same load, on every file system
         found = sorted(each for each in path.rglob("*") if wanted.fullmatch(each.name) and each.is_file())
         if not found:
             raise InputError(

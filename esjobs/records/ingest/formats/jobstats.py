@@ -82,8 +82,9 @@ def figures(comment: str) -> Mapping[str, str]:
 
 
 def _summary(encoded: str) -> _Summary:
-    stream = zlib.decompressobj(wbits=31)
+    stream = zlib.decompressobj(wbits=31)  # Gzip
     try:
+        # bounded: some kilobytes of gzip unpack to gigabytes
         data = stream.decompress(base64.b64decode(encoded, validate=True), LARGEST + 1)
     except (ValueError, zlib.error):
         raise ValueError("damaged") from None
@@ -103,6 +104,7 @@ def _of_all(summary: _Summary, name: str) -> list[float]:
 
 def _of_gpus(summary: _Summary, name: str) -> list[float]:
     values = [value for node in summary.nodes.values() for value in getattr(node, name).values()]
+    # as for nodes: without one GPU there is no mean of the job
     return values if len(values) == summary.gpus else []
 
 

@@ -40,8 +40,10 @@ def samples(
     rows, n_other = array("d"), 0
     for line in text.split("\n"):
         if line.startswith(MARK):
+            # a new header: runs may be appended to one file
             threads, groups = re.findall(r"\d+", line), {}
         elif line.startswith("# GID"):
+            # the file has bars as separators, what -o writes has commas
             groups[str(len(groups) + 1)] = line.strip().split("|" if "|" in line else ",")[_HEAD:]
         elif cells := line.replace(",", " ").split():
             before = len(rows)
@@ -68,6 +70,7 @@ def _samples(
     """Yield number of the metric, time, number of the thread (behind the last: the node) and value."""
     if len(cells) != _HEAD + len(metrics) * n_threads:
         return
+    # times count from the start of the run
     moment, *values = map(_number, cells[_HEAD - 1 :])
     for number, (name, target) in enumerate(series_map.metrics.items()):
         if name in metrics:

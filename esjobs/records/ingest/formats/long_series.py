@@ -47,6 +47,7 @@ MOST_ROWS = 20_000_000
 """Rows of a file: 40 bytes each in memory, a few times over while they are sorted."""
 
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+# Arrow's casts refuse a column for one cell that is no number: others are made null before.
 _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _MOMENT = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[-+][0-9]{2}:?[0-9]{2})$"
@@ -54,7 +55,7 @@ _MOMENT = (
 _ZONED = r"(Z|[-+][0-9]{2}:?[0-9]{2})$"
 _PARQUET = b"PAR1"
 _OF_FILE = frozenset({"source", "start_time", "end_time", "job_id"})
-_LAST_S = 4_102_444_800.0
+_LAST_S = 4_102_444_800.0  # 2100-01-01
 # Share of the samples of a series that a faulty sensor may spoil; more are in another unit
 _FEW_FAULTS = 0.01
 
@@ -85,6 +86,7 @@ class LongSeries:
         self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
     ) -> dict[str, object]:
         """Return what names a load: the files, the values set, and the map."""
+        # another map makes other series of the same bytes: another load
         by_map = blake2b(msgspec.json.encode(self.map), digest_size=16).hexdigest()
         filled = {name: str(value) for name, value in fill.items()}
         return {"format": self.name, "files": contents, "fill": filled, "map": by_map}
@@ -126,6 +128,7 @@ def _samples_in(
     time, value = series_map.names("time")[0], series_map.names("value")[0]
     if data[:4] == _PARQUET:
         table = _parquet(data, file)
+    # by first bytes, never by names: exports are renamed and piped
     elif data.lstrip()[:1] == b"{":
         table = prometheus.samples(data, file, time, value)
     elif line_protocol.is_line_protocol(data):
@@ -204,10 +207,12 @@ def _jobs(
     listed: list[Series] = []
     for start, end in samples.spans():
         listed.extend(samples.series(start, end, books))
+        # rows come sorted by job: its last series completes it
         if end == len(samples.times) or samples.of_another_job(start, end):
             source, job_id = samples.job(start)
             source = source or str(fill.get("source") or series_map.source or default_source)
             yield job_files.series_piece(source, job_id, listed, books, fill.get("end_time"))
+            # repairs are added up over the load: each piece counts its own
             books, listed = Books(file.name), []
     if books.rejects or books.repaired:
         yield job_files.series_piece(default_source, "", (), books)
@@ -251,7 +256,9 @@ class _Samples:
             values, fallen = rates(times, [values])
             books.repair(f"decreases of the counters of {target.name}, stored as gaps", fallen)
         elif target.kind == "delta":
+            # what a delta covers is known from its predecessor: the first has none
             values = np.concatenate(([np.nan], values[1:] / np.diff(times)))
+        # infinite but for shares
         above = values > largest_of(target.name)
         if above.sum() > _FEW_FAULTS * len(values):
             detail = (
@@ -291,6 +298,7 @@ def _samples(rows: pa.Table, series_map: SeriesMap, books: Books) -> _Samples:
     bad = usable & ~(np.abs(values) < MAX_NUMBER)
     books.repair("values that are not numbers, stored as gaps", int(bad.sum()))
     values[bad] = np.nan
+    # lexsort takes its last key first: source, job, metric, scope, unit, then time
     keys = np.stack(codes)
     order = np.lexsort((times, *keys[::-1]))
     order = order[usable[order]]
@@ -338,6 +346,7 @@ def _coded(texts: pa.ChunkedArray) -> tuple[Codes, list[str]]:
 def _seconds(column: pa.ChunkedArray, per_second: float) -> Floats:
     """Times in s since 1970; NaN for what is none."""
     if pa.types.is_timestamp(column.type):
+        # nanoseconds are cut off, not refused
         micros = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
         return _floats(micros) / 1e6
     seconds = _floats(column) / per_second

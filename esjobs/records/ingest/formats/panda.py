@@ -54,6 +54,7 @@ _COLUMNS = (
     column_of("submit_time", "creationtime"),
     column_of("start_time", "starttime"),
     column_of("end_time", "endtime"),
+    # what the job had, before what it asked for
     column_of("cores", "actualcorecount", "corecount"),
     column_of("events", "nevents"),
     column_of("cpu_s", "cpuconsumptiontime"),
@@ -103,6 +104,7 @@ def _io_bytes(values: dict[str, Values], target: str, rate: str) -> None:
     factor: object = _KB
     wall, speed = values.get("wall_s"), values.get(rate)
     if wall is not None and speed is not None:
+        # without a rate, or a wall time, kilobytes: so the old records are
         in_bytes = pc.greater_equal(
             pc.multiply(total.values, 32.0), pc.multiply(speed.values, wall.values)
         ).fill_null(False)

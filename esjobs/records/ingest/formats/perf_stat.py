@@ -76,6 +76,7 @@ class _Block:
         elif part and existing.added:
             existing.value += value
             existing.share = min(existing.share, share)
+        # several groups counted it: the longest measurement is the best one
         elif share > existing.share:
             self.counts[event] = _Count(value, share, part)
 
@@ -86,6 +87,7 @@ class _Block:
 
     def merge(self, other: "_Block") -> None:
         """Take in another run: what both have counted is added up where they counted the same events."""
+        # the same command measured again, else the same run with other events
         same_events = set(self.counts) == set(other.counts)
         for event, count in other.counts.items():
             if same_events:
@@ -128,6 +130,7 @@ def _job(job_id: str, block: _Block) -> dict[str, Any]:
     return {
         "job_id": job_id,
         "wall_s": block.seconds.get("time elapsed"),
+        # task-clock is in ms
         "cpu_s": sum(cpu) if len(cpu) == 2 else None if clock is None else clock.value / 1000,
         "system_s": block.seconds.get("sys"),
         "energy_j": sum(counters.get(event, 0.0) for event in _ENERGY) if _ENERGY[0] in counters else None,
@@ -161,29 +164,25 @@ def _counted(text: str, books: Books) -> _Block:
     return joined
 
 
-def _lacks(block: _Block, event: str, what: str, books: Books, *, part: bool) -> None:
-    # a sum over cores or intervals that lacks one of them is no sum
-    books.repair(what)
-    if part:
-        block.incomplete.add(event)
-
-
 def _take(
     block: _Block, event: str, value: str, unit: str, share: float, books: Books, *, part: bool
 ) -> None:
-    if value in _LACKING:
-        _lacks(block, event, f"{value.strip('<>')} events, ignored", books, part=part)
-        return
     number = number_in(value, fraction=bool(unit))
-    if number is not None and number >= _NEGATIVE:
-        what = "counts from 2^63 on (negative), ignored"
-        _lacks(block, event, what, books, part=part)
+    if value in _LACKING:
+        what = f"{value.strip('<>')} events, ignored"
     elif number is None:
-        _lacks(block, event, "values that are not numbers, ignored", books, part=part)
+        what = "values that are not numbers, ignored"
+    elif number >= _NEGATIVE:
+        what = "counts from 2^63 on (negative), ignored"
     elif share < LEAST_SHARE:
-        _lacks(block, event, "events counted less than 5 % of the time, ignored", books, part=part)
+        what = "events counted less than 5 % of the time, ignored"
     else:
         block.add(event, number, share, part=part)
+        return
+    books.repair(what)
+    # a sum over cores or intervals that lacks one of them is not a sum
+    if part:
+        block.incomplete.add(event)
 
 
 # -- text ------------------------------------------------------------------------------------------------
@@ -228,6 +227,7 @@ def _separator(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")][:20]
     for separator in (";", ",", "\t", "|"):
         events = sum(_event_at(line.split(separator)) is not None for line in lines)
+        # a stray line may have the separator: most must read as cells
         if 2 * events > len(lines):
             return separator
     return ""
@@ -303,4 +303,5 @@ def number_in(text: str, *, fraction: bool) -> float | None:
     # a mark that occurs twice is none of a fraction, nor one before groups of three in a count
     if (fraction or not grouped) and marks[-1:] in ([","], ["."]) and marks.count(marks[-1]) == 1:
         return float("".join(parts[:-1]) + "." + parts[-1])
+    # 1,23,45 is a number of no locale that perf knows
     return float("".join(parts)) if grouped or len(parts) == 1 else None

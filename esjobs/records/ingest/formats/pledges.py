@@ -15,21 +15,8 @@ from typing import Any
 from esjobs.core.errors import InputError
 from esjobs.core.tables import column
 from esjobs.records.ingest.base import RowError
+from esjobs.records.ingest.formats import entered_tables as tables
 from esjobs.records.ingest.formats.declared_values import BENCHMARKS
-from esjobs.records.ingest.formats.entered_tables import (
-    EnteredRow,
-    EnteredTables,
-    amount_in,
-    document,
-    name_in,
-    refused,
-    require_cells,
-    require_columns,
-    table_rows,
-    time_in,
-    whole_in,
-    year_in,
-)
 from esjobs.records.names.countries import country_code
 from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
 
@@ -42,19 +29,21 @@ _REBUS_VOS = ("ALICE", "ATLAS", "CMS", "LHCb")
 _UNITS = {"hep-spec06": "HS06", "hs06": "HS06", "hepscore23": "HS23", "hs23": "HS23"}
 
 
-def _rows(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[EnteredRow]:
+def _rows(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[tables.EnteredRow]:
     benchmark = options.get("benchmark")
     if benchmark is not None and benchmark not in BENCHMARKS:
         raise InputError(f"benchmark '{str(benchmark)[:60]}' is unknown; use HS06 or HS23")
     if not text.lstrip().startswith(("{", "[")):
         yield from _table(text, path, options)
         return
-    content = document(text, path, EXPECTED)
+    content = tables.document(text, path, EXPECTED)
     listed = content if isinstance(content, list) else _federations(content)
     rebus = any(isinstance(each, dict) and "PledgeType" in each for each in listed)
     for number, each in enumerate(listed, 1):
         if not isinstance(each, dict):
-            yield refused(number, PLEDGES, each, RowError("not a federation", "", f"accepted: {EXPECTED}"))
+            yield tables.refused(
+                number, PLEDGES, each, RowError("not a federation", "", f"accepted: {EXPECTED}")
+            )
         elif rebus:
             yield from _rebus(number, each, options)
         else:
@@ -69,23 +58,27 @@ def _federations(content: Mapping[str, Any]) -> list[Any]:
 # -- CRIC ------------------------------------------------------------------------------------------------
 
 
-def _cric(number: int, of: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[EnteredRow]:
+def _cric(number: int, of: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tables.EnteredRow]:
     name, sites, vos = of.get("name"), of.get("rcsites") or [], of.get("vos") or [None]
     if not isinstance(sites, list) or not isinstance(vos, list):
-        yield refused(number, FEDERATION_SITES, sites, RowError("not a list", "rcsites", "accepted: names"))
+        yield tables.refused(
+            number, FEDERATION_SITES, sites, RowError("not a list", "rcsites", "accepted: names")
+        )
         sites, vos = [], []
     for site, vo in product(sites, vos):
         typed = partial(_site, {"federation": name, "site": site, "vo": vo})
-        yield EnteredRow(number, FEDERATION_SITES, f"{name} {site} {vo}", typed)
+        yield tables.EnteredRow(number, FEDERATION_SITES, f"{name} {site} {vo}", typed)
+    # pledges by year, quarter and VO
     for path, cell in _leaves(of.get("pledges"), 3):
         if len(path) < 3 or not isinstance(cell, dict):
             error = RowError(NO_PLEDGE, "pledges", "accepted: CPU by year, quarter and VO")
-            yield refused(number, PLEDGES, f"{name} {cell}", error)
+            yield tables.refused(number, PLEDGES, f"{name} {cell}", error)
             continue
+        # quarters are written Q1 and 1
         year, quarter, vo = path
         facts = {**of, "federation": name, "year": year, "vo": vo, "cpu": cell.get("CPU")}
         facts |= {"quarter": quarter.upper().removeprefix("Q"), "tier": of.get("tier_level")}
-        yield EnteredRow(number, PLEDGES, f"{name} {path}", partial(_pledge, facts, options))
+        yield tables.EnteredRow(number, PLEDGES, f"{name} {path}", partial(_pledge, facts, options))
 
 
 def _leaves(value: Any, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -101,14 +94,14 @@ def _leaves(value: Any, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
 # -- REBUS -----------------------------------------------------------------------------------------------
 
 
-def _rebus(number: int, row: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[EnteredRow]:
+def _rebus(number: int, row: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tables.EnteredRow]:
     year = row.get("Year", options.get("year"))
     if year is None:
         raise InputError("REBUS names no pledge year; add --set year=2020 (the year of its April)")
     for vo in _REBUS_VOS:
         text = f"{row.get('Federation')} {row.get('PledgeType')} {vo}"
         if row.get("PledgeType") != "CPU":
-            yield refused(number, PLEDGES, text, RowError(NOT_CPU, "PledgeType", "only CPU is stored"))
+            yield tables.refused(number, PLEDGES, text, RowError(NOT_CPU, "PledgeType", "only CPU is stored"))
             continue
         facts = {
             "federation": row.get("Federation"),
@@ -119,51 +112,51 @@ def _rebus(number: int, row: Mapping[str, Any], options: Mapping[str, Any]) -> I
             "cpu": row.get(vo),
             "benchmark": row.get("PledgeUnit"),
         }
-        yield EnteredRow(number, PLEDGES, text, partial(_pledge, facts, options))
+        yield tables.EnteredRow(number, PLEDGES, text, partial(_pledge, facts, options))
 
 
 # -- tables in text --------------------------------------------------------------------------------------
 
 
-def _table(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[EnteredRow]:
-    header, rows = table_rows(text, path)
+def _table(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[tables.EnteredRow]:
+    header, rows = tables.table_rows(text, path)
     if "site" in header and "cpu" not in header:
-        require_columns(header, ("federation", "site"), path, "sites of federations")
+        tables.require_columns(header, ("federation", "site"), path, "sites of federations")
         for number, row in rows:
-            yield EnteredRow(number, FEDERATION_SITES, ",".join(row.values()), partial(_site, row))
+            yield tables.EnteredRow(number, FEDERATION_SITES, ",".join(row.values()), partial(_site, row))
         return
-    require_columns(header, ("federation", "year", "vo", "cpu"), path, "pledges")
+    tables.require_columns(header, ("federation", "year", "vo", "cpu"), path, "pledges")
     for number, row in rows:
-        yield EnteredRow(number, PLEDGES, ",".join(row.values()), partial(_pledge, row, options))
+        yield tables.EnteredRow(number, PLEDGES, ",".join(row.values()), partial(_pledge, row, options))
 
 
 def _site(row: Mapping[str, Any]) -> dict[str, Any]:
-    require_cells(row)
-    vo = name_in(row, "vo")
+    tables.require_cells(row)
+    vo = tables.name_in(row, "vo")
     return {
-        "federation": name_in(row, "federation", required=True),
-        "site": name_in(row, "site", required=True),
+        "federation": tables.name_in(row, "federation", required=True),
+        "site": tables.name_in(row, "site", required=True),
         "vo": vo and vo.lower(),
-        "fraction": amount_in(row, "fraction", 1.0),
-        "valid_from": time_in(row, "valid_from"),
+        "fraction": tables.amount_in(row, "fraction", 1.0),
+        "valid_from": tables.time_in(row, "valid_from"),
     }
 
 
 def _pledge(row: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    require_cells(row)
-    federation = name_in(row, "federation", required=True)
-    cpu = amount_in(row, "cpu", _MOST)
+    tables.require_cells(row)
+    federation = tables.name_in(row, "federation", required=True)
+    cpu = tables.amount_in(row, "cpu", _MOST)
     if cpu is None:
         raise RowError(NO_PLEDGE, "cpu", "no number; a pledge of nothing is 0")
-    year, quarter = year_in(row), whole_in(row, "quarter", 1, 4)
-    vo = name_in(row, "vo", required=True)
-    country = name_in(row, "country_code")
+    year, quarter = tables.year_in(row), tables.whole_in(row, "quarter", 1, 4)
+    vo = tables.name_in(row, "vo", required=True)
+    country = tables.name_in(row, "country_code")
     return {
         "federation": federation,
-        "accounting_name": name_in(row, "accounting_name"),
+        "accounting_name": tables.name_in(row, "accounting_name"),
         "country_code": country and country_code(country),
-        "tier": whole_in(row, "tier", 0, 3),
-        "infrastructure": name_in(row, "infrastructure"),
+        "tier": tables.whole_in(row, "tier", 0, 3),
+        "infrastructure": tables.name_in(row, "infrastructure"),
         "year": year,
         "quarter": quarter,
         "vo": vo and vo.lower(),
@@ -175,7 +168,7 @@ def _pledge(row: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any
 
 def _benchmark(row: Mapping[str, Any], options: Mapping[str, Any], year: int) -> str:
     cric = "tier_level" in row or "rcsites" in row
-    text = name_in(row, "benchmark") or options.get("benchmark")
+    text = tables.name_in(row, "benchmark") or options.get("benchmark")
     if text is None and cric:
         return "HS23" if year >= HS23_FROM else "HS06"
     found = _UNITS.get((text or "").lower())
@@ -190,11 +183,12 @@ def quarter_start(year: int, quarter: int) -> datetime:
     >>> quarter_start(2026, 1).date().isoformat(), quarter_start(2026, 4).date().isoformat()
     ('2026-04-01', '2027-01-01')
     """
+    # quarter 1 begins in April: 3 x 1, counted from 0
     later, month = divmod(3 * quarter, 12)
     return datetime(year + later, month + 1, 1, tzinfo=UTC)
 
 
-PLEDGE_TABLES = EnteredTables(
+PLEDGE_TABLES = tables.EnteredTables(
     "pledges",
     "pledges",
     (PLEDGES, FEDERATION_SITES),

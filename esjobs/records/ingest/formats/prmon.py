@@ -32,7 +32,7 @@ from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.series.rows import Series, rates, regular
 from esjobs.schema.series import SERIES
 
-_KIB = 1024.0
+_KIB = 1024.0  # prmon copies the kB of /proc
 
 _LEVELS: dict[str, tuple[str, float]] = {
     "pss": ("mem_pss_b", _KIB),
@@ -102,6 +102,7 @@ def _series(text: str, books: Books) -> Iterator[Series]:
             named[level[0]] = values * level[1]
     for metric, wanted in _COUNTERS.items():
         present = [columns[name] for name in wanted if name in columns]
+        # either spelling of a counter will do, but half of a sum is none
         if present and (len(present) == len(wanted) or metric not in _BOTH):
             named[metric], fallen = rates(times, present)
             books.repair(f"decreases of the counters of {metric}, stored as gaps", fallen)
@@ -147,7 +148,9 @@ def _columns(text: str, books: Books) -> dict[str, npt.NDArray[np.float64]]:
         elif cells:
             unusable += 1
     values = np.array(numbers).reshape(-1, len(names))
+    # comparisons with NaN
     with np.errstate(invalid="ignore"):
+        # until 2096
         timed = (values[:, names.index("time")] > 0) & (values[:, names.index("time")] < 4e9)
     books.repair(
         "lines without a time or with another number of cells, ignored", unusable + int((~timed).sum())
@@ -179,10 +182,12 @@ def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], sou
         raise InputError(f"{file.name} is not a summary of prmon: no numbers under Max") from error
     processor = _of(_of(summary, "HW"), "cpu")
     cpu = [most[name] for name in ("utime", "stime") if name in most]
+    # a summary has the last value of each counter under Max: totals of the job
     job: dict[str, Any] = {
         "job_id": job_id,
         "cpu_raw": str(processor["ModelName"]) if processor.get("ModelName") else None,
         "wall_s": most.get("wtime"),
+        # half of the CPU time would be a wrong one
         "cpu_s": sum(cpu) if len(cpu) == 2 else None,
         "system_s": most.get("stime"),
         "max_rss_b": _kib(most.get("rss")),

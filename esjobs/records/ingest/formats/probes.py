@@ -6,49 +6,40 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.records.ingest.base import RowError
-from esjobs.records.ingest.formats.entered_tables import (
-    BAD_TEXT,
-    MISSING,
-    EnteredRow,
-    EnteredTables,
-    amount_in,
-    name_in,
-    require_cells,
-    require_columns,
-    table_rows,
-    time_in,
-    whole_in,
-)
+from esjobs.records.ingest.formats import entered_tables as tables
 from esjobs.records.names.cpu_models import resolve
 from esjobs.schema.references import PROBES
 
 _WANTED = ("queue", "measured_at", "benchmark")
+# As benchmarks call themselves, and as accounting does.
 _SPELLINGS = {"HS06": "HS06", "HEPSPEC06": "HS06", "HS23": "HS23", "HEPSCORE23": "HS23", "HEPSCORE": "HS23"}
-_LEAST, _MOST, _MOST_CORES = 0.1, 1000.0, 4096
+_LEAST, _MOST, _MOST_CORES = 0.1, 1000.0, 4096  # Score per core; cores of a node
 
 
-def _rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[EnteredRow]:
-    header, rows = table_rows(text, path)
-    require_columns(header, _WANTED, path, "probes")
+def _rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[tables.EnteredRow]:
+    header, rows = tables.table_rows(text, path)
+    tables.require_columns(header, _WANTED, path, "probes")
     if "value_per_core" not in header:
-        require_columns(header, ("score", "cores"), path, "probes (or value_per_core)")
+        tables.require_columns(header, ("score", "cores"), path, "probes (or value_per_core)")
     for number, row in rows:
-        yield EnteredRow(number, PROBES, ",".join(row.values()), partial(_probe, row))
+        yield tables.EnteredRow(number, PROBES, ",".join(row.values()), partial(_probe, row))
 
 
 def _probe(row: Mapping[str, Any]) -> dict[str, Any]:
-    require_cells(row)
-    benchmark = name_in(row, "benchmark", required=True) or ""
+    tables.require_cells(row)
+    benchmark = tables.name_in(row, "benchmark", required=True) or ""
     if benchmark.upper() not in _SPELLINGS:
-        raise RowError(BAD_TEXT, "benchmark", f"benchmark is '{benchmark[:60]}'; accepted: HS06 or HS23")
-    measured_at = time_in(row, "measured_at")
+        raise RowError(
+            tables.BAD_TEXT, "benchmark", f"benchmark is '{benchmark[:60]}'; accepted: HS06 or HS23"
+        )
+    measured_at = tables.time_in(row, "measured_at")
     if measured_at is None:
-        raise RowError(MISSING, "measured_at", "measured_at is empty; accepted: a time")
-    raw = name_in(row, "cpu_model")
+        raise RowError(tables.MISSING, "measured_at", "measured_at is empty; accepted: a time")
+    raw = tables.name_in(row, "cpu_model")
     model = resolve(raw) if raw else None
     return {
-        "queue": name_in(row, "queue", required=True),
-        "node": name_in(row, "node"),
+        "queue": tables.name_in(row, "queue", required=True),
+        "node": tables.name_in(row, "node"),
         "measured_at": measured_at,
         "benchmark": _SPELLINGS[benchmark.upper()],
         "value_per_core": _per_core(row),
@@ -57,19 +48,21 @@ def _probe(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _per_core(row: Mapping[str, Any]) -> float:
-    value = amount_in(row, "value_per_core", _MOST, _LEAST)
+    value = tables.amount_in(row, "value_per_core", _MOST, _LEAST)
     if value is not None:
         return value
     score, cores = (
-        amount_in(row, "score", _MOST * _MOST_CORES, _LEAST),
-        whole_in(row, "cores", 1, _MOST_CORES),
+        tables.amount_in(row, "score", _MOST * _MOST_CORES, _LEAST),
+        tables.whole_in(row, "cores", 1, _MOST_CORES),
     )
     if score is None or cores is None:
         raise RowError(
-            MISSING, "value_per_core", "no score per core; accepted: value_per_core, or score and cores"
+            tables.MISSING,
+            "value_per_core",
+            "no score per core; accepted: value_per_core, or score and cores",
         )
     return score / cores
 
 
-PROBE_TABLE = EnteredTables("probes", "benchmarks in job slots", (PROBES,), _rows)
+PROBE_TABLE = tables.EnteredTables("probes", "benchmarks in job slots", (PROBES,), _rows)
 """The format ``probes``."""

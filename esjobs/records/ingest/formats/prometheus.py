@@ -41,12 +41,14 @@ def samples(data: bytes, file: Input, time: str, value: str) -> pa.Table:
     row = pa.array(np.repeat(np.arange(len(labels)), counts))
     names = sorted({name for one in labels for name in one})
     columns = {name: pa.array([one.get(name) for one in labels], pa.string()).take(row) for name in names}
+    # what is out of range becomes 1970, which is ignored and counted later
     columns[time] = pa.array(np.where(np.abs(micros) < 4e15, micros, 0).astype(np.int64), pa.timestamp("us"))
     columns[value] = pa.array(values, pa.float64())
     return pa.table(columns)
 
 
 def _series(data: bytes, file: Input) -> Iterator[tuple[Mapping[str, str], list[float], list[Any]]]:
+    # an export has a series a line, an answer is one document that may span lines
     for line in data.splitlines() if b'"timestamps"' in data else [data]:
         if not line.strip():
             continue

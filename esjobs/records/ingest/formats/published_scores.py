@@ -44,6 +44,7 @@ def _hs23_row(row: Mapping[str, str]) -> Mapping[str, Any]:
     said = number("SMT enabled", row["SMT enabled"])
     smt = None if said is None else said > 0
     remarks = [f"power policy {policy}"] if policy not in ("", "-", "not_available") else []
+    # a contradiction in the table: neither is believed
     if smt is not None and threads is not None and smt != (threads > 1):
         remarks.append(f"SMT is reported as {'on' if smt else 'off'} with {threads} threads per core")
         smt = None
@@ -76,6 +77,7 @@ def _moment(name: str, text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise RowError(NO_NUMBER, name, f"'{text[:60]}' is not a time") from error
+    # dates without a zone; a day more or less does not matter for a score
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -98,6 +100,7 @@ def _hs06_lines(text: str, path: Path) -> Iterator[Line]:
             header = row if row[0] == "CPU" else None
             if header is not None:
                 _require_columns(header, path)
+        # without the line |---|:-:| under the header
         elif set("".join(row)) - set(":- "):
             yield Line(row_number, line, partial(_hs06_row, header, row))
     if header is None:

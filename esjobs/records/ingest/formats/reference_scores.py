@@ -74,6 +74,7 @@ def _completed(typed: Callable[[], Mapping[str, Any]], path: Path) -> dict[str, 
     if model is None:
         raise RowError(NO_MODEL, "cpu_raw", f"'{raw[:60]}' does not name a CPU model")
     row: dict[str, Any] = {name: columns.get(name) for name in given_schema(REFERENCES).names}
+    # a factor is per core already
     relative = row["benchmark"] == "factor"
     cores = row["cores"]
     if cores is None and not relative:
@@ -90,6 +91,7 @@ def _completed(typed: Callable[[], Mapping[str, Any]], path: Path) -> dict[str, 
     row |= {
         "cpu_model": model.name,
         "value_per_core": per_core,
+        # a name by a hypervisor stands for many models
         "ambiguous": model.virtual,
         "source": row["source"] or path.name,
         "watts_per_core": row["power_w"] / cores if row["power_w"] and cores else None,
@@ -118,6 +120,7 @@ def _with_ranges(rows: Sequence[dict[str, Any]]) -> None:
 def _range_of(group: Sequence[Mapping[str, Any]]) -> tuple[float, float, str]:
     """Return the lowest and highest score of a CPU model, and what its rows differ in."""
     values = [row["value_per_core"] for row in group]
+    # to tell people why one model has several scores
     differ = [called for name, called in _DIFFERING.items() if len({row[name] for row in group}) > 1]
     return min(values), max(values), ", ".join(differ)
 

@@ -79,6 +79,7 @@ class SeriesMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_map(path: Path) -> SeriesMap:
     """Read a map: a file, or a shipped one by its name. Raises :class:`InputError` for what is not one."""
+    # a file of that name in the folder is meant first
     if str(path) in SHIPPED and not path.exists():
         path = _FOLDER / f"{path}.toml"
     try:

@@ -190,11 +190,13 @@ class SlurmSource(Naming, OfText):
                 numbered = [pair for pair in numbered if pair[1].strip()]
                 if not numbered:
                     continue
+                # the first line with text decides
                 heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
-                if end is not None:
-                    _require_ends(heading, file.name)
+                if end is not None and not {"state", "end"} <= heading.at.keys():
+                    raise InputError(f"{file.name}: State and End missing; add both columns")
                 numbered = numbered[1:] if heading.named else numbered
             rows = rows_in(numbered, heading, refusals, account, waiting)
+            # steps of the last job may stand in the next block
             waiting = [] if lines.final else last_job(rows, heading)
             of_jobs = joined(rows[: len(rows) - len(waiting)], heading, refusals, account, end)
             parsed = _parsed(of_jobs, heading, layout, zone, context, refusals, account)
@@ -212,11 +214,6 @@ class SlurmSource(Naming, OfText):
 
 SLURM = SlurmSource()
 """The format ``slurm``."""
-
-
-def _require_ends(heading: Heading, name: str) -> None:
-    if not {"state", "end"} <= heading.at.keys():
-        raise InputError(f"{name}: State and End missing; add both columns")
 
 
 def _zone(name: str) -> tzinfo:
@@ -243,6 +240,7 @@ def _parsed(
         made["jobname/program"] = [row.program for row in jobs]
     if "admincomment" in columns:
         made |= jobstats.columns(columns["admincomment"], account.ignored)
+    # parts of columns, such as reqtres/mem, are columns of their own here
     header = [*dict.fromkeys((*heading.names, *made))]
     binding = bind(layout, header, context.file)
     require(binding, tuple(context.fill), context.file, header)
@@ -250,6 +248,7 @@ def _parsed(
         {name: pa.array(values, pa.string()) for name, values in made.items()},
         len(jobs),
         np.array([row.number for row in jobs], dtype=np.int64),
+        # messages quote the cell of the file
         lambda row, name: columns[name.partition("/")[0]][row],
         lambda row: excerpt(jobs[row].raw),
     )
@@ -275,6 +274,7 @@ def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> 
     for name, part in _PARTS.items():
         if (texts_of := columns.get(name.partition("/")[0])) is not None:
             made[name] = _each(texts_of, part)
+    # after all columns: it needs the elapsed time
     account.twice += _settled(columns, made, twice, zone)
     for name in made.keys() & {"nnodes", "allocnodes"}:
         made[name] = _of_those_that_ran(made[name], columns.get("nodelist"))
@@ -324,6 +324,7 @@ def _each(texts: Sequence[str], part: Callable[[str], str | None]) -> list[str |
 
 def _requested(columns: Mapping[str, list[str]], account: Account) -> list[str | None]:
     texts = columns["reqmem"]
+    # requested counts where recorded, else those that the job got
     nodes, cores = (
         next((columns[name] for name in names if name in columns), [""] * len(texts))
         for names in (("reqnodes", "nnodes", "allocnodes"), ("reqcpus", "ncpus", "alloccpus"))
@@ -343,28 +344,24 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
             f"{file}: times have no zone; assumed {assumed}. If wrong, use --set timezone=Europe/Berlin (or "
             "another zone)"
         )
-    if account.joined:
-        notes.append(f"{file}: steps joined into their jobs: {account.joined:,}")
-    if account.continued:
-        notes.append(f"{file}: continuation lines of names or commands: {account.continued:,}")
-    if account.impossible:
-        notes.append(
-            f"{file}: impossible ReqMem values ignored (such as 2147486648Mn): {account.impossible:,}; "
-            "ReqTRES is used where present"
-        )
-    if account.of_one_task:
-        notes.append(
-            f"{file}: jobs whose memory is unknown, because MaxRSS is that of one of several tasks: "
-            f"{account.of_one_task:,}; add TRESUsageInTot, or NTasks and AveRSS"
-        )
-    if account.attempts:
-        notes.append(
-            f"{file}: attempts that Slurm repeats after node failure, preemption or requeue, named "
-            f"JOBID@START: {account.attempts:,}"
-        )
-    if account.twice:
-        notes.append(
-            f"{file}: ambiguous times at the end of summer time that the elapsed time does not settle: "
-            f"{account.twice:,}; the earlier one is used"
-        )
-    return tuple(notes)
+    counted = (
+        (account.joined, "steps joined into their jobs: {:,}"),
+        (account.continued, "continuation lines of names or commands: {:,}"),
+        (account.impossible, _IMPOSSIBLE),
+        (account.of_one_task, _OF_ONE_TASK),
+        (account.attempts, _ATTEMPTS),
+        (account.twice, _TWICE),
+    )
+    return (*notes, *(f"{file}: {text.format(count)}" for count, text in counted if count))
+
+
+_IMPOSSIBLE = "impossible ReqMem values ignored (such as 2147486648Mn): {:,}; ReqTRES is used where present"
+_OF_ONE_TASK = (
+    "jobs whose memory is unknown, because MaxRSS is that of one of several tasks: {:,}; add TRESUsageInTot, "
+    "or NTasks and AveRSS"
+)
+_ATTEMPTS = "attempts that Slurm repeats after node failure, preemption or requeue, named JOBID@START: {:,}"
+_TWICE = (
+    "ambiguous times at the end of summer time that the elapsed time does not settle: {:,}; the earlier one "
+    "is used"
+)

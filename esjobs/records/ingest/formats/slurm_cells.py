@@ -6,6 +6,9 @@ A cell without a value is None. One that cannot be read stays as it is, so that 
 import re
 from datetime import UTC, datetime, tzinfo
 
+from esjobs.core.tables import columns
+
+# NO_VAL and INFINITE of slurm.h, in 32 and 64 bits
 _NO_ENERGY = frozenset({"0", *(str(2**bits - lacking) for bits in (32, 64) for lacking in (1, 2))})
 NOTHING = frozenset({"", "Unknown", "None", "None assigned", "N/A", "INVALID", "(null)"})
 """Spellings of a missing value."""
@@ -17,6 +20,7 @@ IMPOSSIBLE_MB = 2**31
 """From so many MB on a node or core a request is a bit field that was printed as a number: 2147486648Mn."""
 
 _ROUNDED_S = 2.0  # Start, end and elapsed time are whole seconds each
+# As many digits as 64 bits hold: int() of thousands takes quadratic time.
 _DURATION = re.compile(r"(?:(\d{1,18})-)?(?:(\d{1,18}):)?(\d{1,18}):(\d{1,18})(?:\.(\d+))?", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)([nc]?)", re.ASCII)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -30,19 +34,10 @@ RUN_AGAIN = frozenset({"NODE_FAIL", "PREEMPTED", "REQUEUED"})
 """States after which Slurm runs a job again under its number, unless its site or user forbids it."""
 
 UNFINISHED = frozenset(
-    {
-        *(
-            "PENDING",
-            "RUNNING",
-            "SUSPENDED",
-            "COMPLETING",
-            "CONFIGURING",
-            "RESIZING",
-            "REQUEUED",
-            "STAGE_OUT",
-        ),
-        *("REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT", "SIGNALING", "STOPPED"),
-    }
+    columns(
+        "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING RESIZING REQUEUED STAGE_OUT REQUEUE_FED "
+        "REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT SIGNALING STOPPED"
+    )
 )
 """States of jobs that have not ended, or will run again under the same number."""
 
@@ -103,8 +98,7 @@ def joules(text: str) -> str | None:
 
 
 def size(text: str, bare: int = 0) -> float | None:
-    """Return bytes; K, M, G, ... are powers of 1024, ``bare`` that of a plain number. Raises
-    :class:`ValueError`.
+    """Return bytes; K, M, G, ... are powers of 1024, ``bare`` that of a plain number, or raise ValueError.
 
     >>> size("62.50G"), size("4000", bare=2), size("")
     (67108864000.0, 4194304000.0, None)
@@ -143,10 +137,12 @@ def requested_memory(text: str, nodes: int | None, cores: int | None) -> tuple[s
     match = _SIZE.fullmatch(text)
     if match is None:
         return text, False
+    # sacct means MB where it prints no unit
     value = float(match[1]) * 1024.0 ** _POWERS[match[2] or "M"]
     if not value:
         # --mem=0 requests all memory of the nodes, whatever that is
         return None, False
+    # Slurm marks memory per core in the highest bit, which some versions print along
     if value >= IMPOSSIBLE_MB * 1024.0**2 and match[3]:
         return None, True
     times = {"n": nodes, "c": cores, "": 1}[match[3]]
@@ -174,6 +170,7 @@ def gpus(text: str) -> str | None:
         return None
     if "gres/gpu" in listed:
         return listed["gres/gpu"]
+    # gres/gpu:a100 by type, where the total is not listed
     kinds = [value for name, value in listed.items() if name.startswith("gres/gpu:")]
     counts = [integer(value) for value in kinds]
     parsed = [count for count in counts if count is not None]
@@ -217,9 +214,8 @@ def array_of(job_id: str) -> str | None:
 def utc(text: str, zone: tzinfo, fold: int = 0) -> tuple[str | None, bool]:
     """Return a local time as UTC, and True if the clock showed it twice: then the first is meant.
 
-    ``fold``: 1 for the second time that the clock showed it.
-
-    A time with a zone and seconds since 1970 stay as they are.
+    ``fold``: 1 for the second time that the clock showed it. A time with a zone and seconds since 1970 stay
+    as they are.
 
     >>> from zoneinfo import ZoneInfo
     >>> utc("2016-12-22T07:15:12", ZoneInfo("America/New_York"))
@@ -234,6 +230,7 @@ def utc(text: str, zone: tzinfo, fold: int = 0) -> tuple[str | None, bool]:
         moment = local.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return text, False
+    # the two readings of the clock differ in the hour that comes twice, and in the one that is skipped
     twice = local.utcoffset() != local.replace(fold=1 - fold).utcoffset() and _is_real(local)
     return moment.isoformat() + "Z", twice
 

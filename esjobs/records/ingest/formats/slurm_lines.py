@@ -186,10 +186,12 @@ def _with_bars(split: list[str], heading: Heading) -> list[str]:
     parts = split[:-1] if heading.closed and split[-1] == "" else split
     more = len(parts) - width + 1
     positions = [heading.at[name] for name in _FREE if name in heading.at]
+    # a candidate per column of free text: that column swallows the extra bars
     rows = {at: [*parts[:at], "|".join(parts[at : at + more]), *parts[at + more :]] for at in positions}
     possible = [at for at, row in rows.items() if all(_shaped(row, heading))]
     line = heading.at.get("submitline")
     submitted = [at for at in possible if line is not None and _SUBMITTED.match(rows[at][line].strip())]
+    # a command line that begins like one is better evidence than shapes
     possible = submitted or possible
     if width - 1 in possible:
         return rows[width - 1]
@@ -215,6 +217,7 @@ def last_job(rows: Sequence[Row], heading: Heading) -> list[Row]:
         return []
     job = _job_id(rows[-1], heading).partition(".")[0]
     at = len(rows)
+    # steps follow their job; attempts of one job follow each other
     while at > 0 and _job_id(rows[at - 1], heading).partition(".")[0] == job:
         at -= 1
     return list(rows[at:])
@@ -238,6 +241,7 @@ def joined(
             before = jobs.get(job)
             newest = row if before is None else max(before, row, key=lambda one: _begun(one, heading))
             jobs[job] = newest
+            # steps that follow are of this attempt
             steps.pop(job, None)
             if before is not None and _begun(before, heading) != _begun(row, heading):
                 _name_attempt(before if newest is row else row, heading, account)
@@ -283,27 +287,19 @@ def _name_attempt(row: Row, heading: Heading, account: Account) -> None:
 
 
 def _programs(steps: Sequence[Row], heading: Heading) -> Iterator[tuple[str | None, float]]:
-    at, of_line = heading.at.get("jobname"), heading.at.get("submitline")
-    elapsed = heading.at.get("elapsedraw", heading.at.get("elapsed"))
-    if at is None:
-        return
     for step in steps:
-        number = _job_id(step, heading).partition(".")[2]
-        name = step.cells[at].strip()
+        number, name = _job_id(step, heading).partition(".")[2], _cell(step, heading, "jobname")
         if _STEP.fullmatch(number) and name not in cells.NOTHING:
-            line = None if of_line is None else step.cells[of_line].strip()
-            text = "" if elapsed is None else step.cells[elapsed].strip()
-            seconds = cells.integer(text)
+            elapsed = _cell(step, heading, "elapsedraw", "elapsed")
+            seconds = cells.integer(elapsed)
             if seconds is None:
-                seconds = cells.integer((cells.seconds(text) or "").partition(".")[0])
-            yield program_of_step(name, line), float(seconds or 0)
+                seconds = cells.integer((cells.seconds(elapsed) or "").partition(".")[0])
+            yield program_of_step(name, _cell(step, heading, "submitline")), float(seconds or 0)
 
 
 def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
-    state = heading.at.get("state")
-    end = heading.at.get("end")
-    word = "" if state is None else cells.state_word(row.cells[state].strip())
-    open_end = end is not None and row.cells[end].strip() in cells.NOTHING
+    word = cells.state_word(_cell(row, heading, "state"))
+    open_end = "end" in heading.at and _cell(row, heading, "end") in cells.NOTHING
     if (word not in cells.UNFINISHED and not (open_end and not word)) or _runs_again(row, heading):
         return False
     detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended. Export it again later"
@@ -312,7 +308,7 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
 
 
 def _idle(row: Row, heading: Heading, refusals: Refusals) -> bool:
-    word = cells.state_word(row.cells[heading.at["state"]].strip())
+    word = cells.state_word(_cell(row, heading, "state"))
     if word == "RUNNING":
         return False
     detail = f"the job is {word or 'without a state'}; accepted: RUNNING"
@@ -330,6 +326,7 @@ def _take(job: Row, steps: Sequence[Row], heading: Heading, account: Account) ->
         job.cells[at] = "" if None in of_steps else _largest(found) or job.cells[at]
     for at in _columns(heading, "totalcpu", "systemcpu"):
         if job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. "):
+            # some versions leave the CPU time of the job at 0, and have it in the steps
             job.cells[at] = _total(_filled_cells(steps, at)) or job.cells[at]
     for at in _columns(heading, "tresusageintot", "tresusageouttot"):
         if job.cells[at].strip() in cells.NOTHING:
@@ -348,6 +345,7 @@ def _memory(row: Row, heading: Heading) -> str | None:
         return _largest([text for text in (total, largest) if text not in cells.NOTHING])
     n_tasks = cells.integer(_cell(row, heading, "ntasks"))
     if n_tasks is None:
+        # without NTasks: a launched step on several nodes has several tasks
         nodes = cells.integer(_cell(row, heading, "nnodes", "allocnodes")) or 1
         launched = _STEP.fullmatch(_job_id(row, heading).partition(".")[2])
         return None if nodes > 1 and launched and largest not in cells.NOTHING else largest
@@ -397,4 +395,5 @@ def _total(texts: Sequence[str]) -> str | None:
         if found is None or not found.replace(".", "", 1).isdecimal():
             return text
         total += float(found)
+    # in Slurm's own form, as the column is typed later
     return f"0:{total:06.3f}" if texts else None

@@ -93,6 +93,7 @@ def _jobs(
     rows: pa.Table, omitted: Mapping[str, int], file: Input, fill: Mapping[str, object], source: str
 ) -> Iterator[Parsed]:
     steps = pc.utf8_trim_whitespace(rows.column("step"))
+    # extern sleeps; 4294967292 is -4 as an unsigned number
     rows = rows.filter(pc.invert(pc.is_in(steps, pa.array(_EXTERN))))
     if not rows.num_rows:
         raise InputError(f"{file.name} has samples of step extern only")
@@ -130,6 +131,7 @@ def _unnamed(file: Input, column: str, count: int) -> Parsed:
 def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     codes = rows.column("node").combine_chunks().dictionary_encode()
     positions = codes.indices.to_numpy()
+    # nodes in one piece each, samples in the order of the file
     order = np.argsort(positions, kind="stable")
     rows = rows.take(pa.array(order))
     ends = np.searchsorted(positions[order], np.arange(len(codes.dictionary) + 1)).tolist()
@@ -172,6 +174,7 @@ def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
             books.refuse("no samples", name, f"column {name} of {node}: one sample has no rate", node)
         else:
             metric, factor = (_LEVELS | _SINCE)[name]
+            # means over tasks; counts since the sample before become rates
             divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
             yield Series(metric, "node", node, start, step, total * factor / divisor, remark)
 

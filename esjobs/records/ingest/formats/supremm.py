@@ -97,6 +97,7 @@ def _document(file: Input) -> dict[str, Any]:
 
 def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object], source: str) -> Parsed:
     books = Books(file.name)
+    # names of members changed between the generations
     acct = document["acct"]
     start, end = _moment(acct.get("start_time")), _moment(acct.get("end_time"))
     wall = (end - start).total_seconds() if start and end else None
@@ -159,6 +160,7 @@ def _cpu_s(
 ) -> float | None:
     cpu = _member(document, "cpu")
     cpu = _member(cpu, "jobcpus") or cpu
+    # mean share over cores times their number: cores that were busy
     shares = [_total(cpu.get(name)) for name in (*needed, *more)]
     if wall is None or None in shares[: len(needed)]:
         return None
@@ -279,6 +281,7 @@ def _plots(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, 
 def _of_hosts(one: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any, Any]]:
     for host, parts in _items(one.get("hosts")):
         times = one.get("times")
+        # one list of times for all hosts, or one per host
         if isinstance(times, dict) or (isinstance(times, list) and times and isinstance(times[0], list)):
             times = _named(times, host)
         if _has_no_data(parts):
@@ -300,6 +303,7 @@ def _items(container: object) -> Iterator[tuple[str, Any]]:
 
 def _named(container: object, name: str) -> Any:
     if isinstance(container, dict):
+        # hosts are numbers into a list of names in one form, names in the other
         return container.get(name, name)
     if isinstance(container, list) and name.isdigit() and int(name) < len(container):
         return container[int(name)]

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.errors import InputError
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.core.tables import column
+from esjobs.core.tables import column, columns
 from esjobs.records.ingest.base import Parsed, RowError
 from esjobs.records.ingest.convert import UTC_TIME
 from esjobs.records.ingest.reading.inputs import Input
@@ -33,16 +33,16 @@ from esjobs.records.ingest.reading.opening import OfText
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
 
-COLUMNS = (
-    *("job_number", "submit", "wait", "run", "processors", "mean_cpu", "mean_memory", "requested_processors"),
-    *("requested_time", "requested_memory", "status", "user", "group", "program", "queue", "partition"),
-    *("preceding_job", "think_time"),
+COLUMNS = columns(
+    "job_number submit wait run processors mean_cpu mean_memory requested_processors requested_time "
+    "requested_memory status user group program queue partition preceding_job think_time"
 )
 """The 18 numbers of a line, in the order of the format."""
 
 _END = "submit + wait + run"
 PART = "part of a job"
 STATES = {"0": "failed", "1": "finished", "5": "cancelled"}
+# Partial executions of a job with checkpoints, whose line of status 0 or 1 says all.
 _PARTS = frozenset({"2", "3", "4"})
 _KB = 1024.0
 _LAST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
@@ -52,15 +52,18 @@ _NAMED = {"partition": "partition", "queue": "queue", "user": "user", "group": "
 
 def _derive(values: dict[str, Values]) -> None:
     processors = _numbers(values, "cores")
+    # the format has means per processor; jobs have sums
     for name in ("cpu_s", "avg_rss_b"):
         values[name].values = pc.multiply(values[name].values, processors)
     for name in ("avg_rss_b", "requested_memory_b"):
         values[name].values = pc.multiply(values[name].values, _KB)
     requested_cores = pc.coalesce(_numbers(values, "requested_cores"), processors)
+    # per processor, too
     values["requested_memory_b"].values = pc.multiply(values["requested_memory_b"].values, requested_cores)
     wait, run = (values[name].values for name in ("queue_s", "wall_s"))
     submit, never = values["after_start_s"].values, values["never_ran"].values
     started = pc.add(submit, wait)
+    # cancelled while it waited: it ended then
     length = pc.if_else(pc.and_kleene(never, run.is_null()).fill_null(False), 0.0, run)
     ended = pc.add(pc.add(submit, pc.fill_null(wait, 0.0)), length)
     values["submit_time"] = Values(_moments(values, submit))
@@ -121,6 +124,7 @@ class _Header:
         label, text = label.strip().lower(), text.strip()
         if not colon:
             return
+        # the first one: a second would move jobs that are already read
         if label == "unixstarttime" and self.start is None:
             number = text.split()[0] if text else ""
             self.start = float(number) if number.isdecimal() else None
@@ -189,7 +193,7 @@ def _rows(
     for number, line in enumerate(data.split(b"\n"), first):
         split = line.split()
         if len(split) == len(COLUMNS) and split[0][:1] != b";" and line.isascii():
-            if split[10].decode() in _PARTS:
+            if split[10].decode() in _PARTS:  # the status
                 detail = "status 2, 3 or 4: part of a job that another line contains completely"
                 refusals.refuse(RowError(PART, "state", detail), number, excerpt(line))
                 continue
@@ -215,17 +219,19 @@ def _parsed(
     context: Context,
     refusals: Refusals,
 ) -> tuple[Parsed, int]:
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    by_column = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     cells = {
         name: pa.array(values, pa.binary()).cast(pa.string())
-        for name, values in zip(COLUMNS, columns, strict=True)
+        for name, values in zip(COLUMNS, by_column, strict=True)
     }
     for kind, names in header.names.items():
         cells[kind] = _replaced(cells[kind], names)
     cells["status"] = _replaced(cells["status"], STATES)
     cells["log_start"] = pa.repeat(pa.scalar(start), len(rows))
+    # after the codes are replaced by words
     cells["never_ran"] = pc.and_(pc.equal(cells["status"], "cancelled"), pc.is_in(cells["run"], _NO_TIME))
     cells[_END] = pa.nulls(len(rows), pa.string())
+    # the file has no header: its columns are known by position
     binding = bind(LAYOUT, list(cells), context.file)
     block = Block(
         cells,

@@ -138,6 +138,7 @@ def _time(
     if isinstance(written, str):
         with contextlib.suppress(ValueError, OverflowError):
             time = datetime.fromisoformat(written)
+            # a local time without a zone is taken for UTC
             time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
             if FIRST_YEAR <= time.year <= LAST_YEAR:
                 return time, "report"
@@ -148,6 +149,7 @@ def _time(
     path = getattr(file, "path", file)
     if isinstance(path, Path):
         with contextlib.suppress(OSError, ValueError, OverflowError):
+            # whole seconds: file systems differ in what they keep beyond
             return datetime.fromtimestamp(int(path.stat().st_mtime), UTC), "file"
     raise InputError(f"{file.name} has no time; add --set time=TIME")
 

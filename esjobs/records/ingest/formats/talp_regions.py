@@ -112,6 +112,7 @@ def _application(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for listed in (document.get("popRaw"), document.get("popMetrics"))
     )
     for name in dict.fromkeys([*raw, *printed]):
+        # raw times win over printed ones of the same region
         yield name, {**printed.get(name, {}), **raw.get(name, {})}
 
 
@@ -166,14 +167,8 @@ def _node(node: Any, number: int, main: str) -> Row | Refused:
 
 
 def _blank(level: str, unit: str, region: str, *, is_main: bool) -> Row:
-    return {
-        "region": region,
-        "level": level,
-        "unit": unit,
-        "main": is_main,
-        "model": "minimum",
-        "counters": "none",
-    }
+    named = {"region": region, "level": level, "unit": unit, "main": is_main}
+    return {**named, "model": "minimum", "counters": "none"}
 
 
 def _row(name: str, members: Any, main: str | None, *, level: str, number: int = 0) -> Row | Refused:
@@ -239,6 +234,7 @@ def _model(members: Mapping[str, Any], level: str) -> str:
 def _state(values: list[float | None]) -> str:
     if any(value is not None and value < 0 for value in values):
         return "bad"
+    # 0 is what DLB writes without hardware counters
     return "ok" if all(values) else "none"
 
 
@@ -258,24 +254,25 @@ def _number(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
         raise RowError("out of range", key, f"{key} contains a number of hundreds of digits") from None
 
 
-def _seconds(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
-    # times are in ns; a 0 of a current report stays 0
+def _amount(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
     value = _number(members, keys)
-    if value is None:
-        return None
-    if value < 0:
+    if value is not None and value < 0:
         key, _ = _value(members, keys)
         raise RowError("negative", key, f"{key} contains {value:g}; accepted: a number from 0")
-    return value / 1e9
+    return value
+
+
+def _seconds(members: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
+    # times are in ns; a 0 of a current report stays 0
+    value = _amount(members, keys)
+    return None if value is None else value / 1e9
 
 
 def _count(members: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    value = _number(members, keys)
+    value = _amount(members, keys)
     if value is None:
         return None
-    key, _ = _value(members, keys)
-    if value < 0:
-        raise RowError("negative", key, f"{key} contains {value:g}; accepted: a number from 0")
     if value > MAX_INTEGER or value != int(value):
+        key, _ = _value(members, keys)
         raise RowError("out of range", key, f"{key} contains {value:g}; accepted: a count")
     return int(value)

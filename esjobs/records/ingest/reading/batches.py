@@ -44,6 +44,7 @@ def parse_file(
     notes = () if noted or binding is None else binding.notes(file.name)
     last = refusals.last_piece(notes)
     if not rows and not last.rows_in:
+        # one empty piece, so that the load has its notes
         yield Parsed.of((), notes=(*notes, f"{file.name}: no rows"))
     elif last.rows_in:
         yield last

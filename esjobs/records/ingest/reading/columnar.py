@@ -33,7 +33,7 @@ def open_parquet(
     try:
         parquet = pyarrow.parquet.ParquetFile(
             file if isinstance(file, Path) else file.open("rb"),
-            page_checksum_verification=True,
+            page_checksum_verification=True,  # damage is an error, not another number
             buffer_size=_READ_AHEAD,
             pre_buffer=False,
         )

@@ -122,6 +122,7 @@ def _sieve(lines: Lines, index: Index, header: Header, refusals: Refusals) -> tu
     commas = np.flatnonzero(view == 0x2C)
     counts = np.searchsorted(commas, index.ends) - np.searchsorted(commas, index.starts)
     suspect = (counts != len(header.names) - 1) | (index.ends - index.starts > MAX_LINE)
+    # lines with bytes beyond ASCII may be no UTF-8
     suspect[np.searchsorted(index.ends, np.flatnonzero(view >= 0x80))] = True
     for row in np.flatnonzero(suspect):
         raw = lines.data[index.starts[row] : index.ends[row]]
@@ -148,6 +149,7 @@ def _table(data: bytes, rows: int, header: Header, way: Way) -> pa.Table | None:
             table = _parsed(data, header, typed=typed)
             break
         except pa.ArrowInvalid as error:
+            # Arrow has no class of its own for a cell that is no number
             if "conversion error" not in str(error):
                 return None
     return table if table is not None and table.num_rows == rows else None
@@ -173,7 +175,7 @@ def _parsed(data: bytes, header: Header, *, typed: bool) -> pa.Table:
             include_columns=list(types),
             null_values=["", *binding.layout.nulls],
             strings_can_be_null=True,
-            check_utf8=False,
+            check_utf8=False,  # the caller has looked
         ),
     )
 
@@ -224,6 +226,7 @@ def _careful(feed: LineFeed, lines: Lines, header: Header, refusals: Refusals) -
             else:
                 record = record_at(data, at)
                 if record.open_quote and record.end - at < MAX_LINE and not lines.final:
+                    # the record may end in the next block
                     feed.push_back(data[at:])
                     break
                 if record.open_quote or record.end - at > MAX_LINE:

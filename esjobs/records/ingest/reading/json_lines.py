@@ -78,6 +78,7 @@ def _flat(data: bytes, index: Index) -> bool:
     # a line in braces that opens few brackets is one object
     view = np.frombuffer(data, dtype=np.uint8)
     last = view[index.ends - 1]
+    # lines of Windows end in two bytes
     last = np.where(last == 0x0D, view[index.ends - 2], last)
     if not ((view[index.starts] == 0x7B).all() and (last == 0x7D).all()):
         return False
@@ -123,6 +124,7 @@ def _parsed(data: bytes, index: Index, probe: dict[str, object]) -> pa.Table | N
 
     inner = probe.get("_source")
     try:
+        # what is text in the first record stays text: Arrow would make times of dates
         fields = strings(probe)
         if isinstance(inner, dict):
             fields.append(pa.field("_source", pa.struct(strings(inner))))
@@ -149,6 +151,7 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
         return None
     columns = _by_lower_name([member.name for member in source.type], source.flatten())
     if columns is not None and layout.hit_id and "_id" in table.schema.names:
+        # a hit of Elasticsearch has its id beside the document
         if layout.hit_id not in columns:
             columns[layout.hit_id] = table.column("_id")
         elif columns[layout.hit_id].null_count:
@@ -158,6 +161,7 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
 
 def _by_lower_name(names: Sequence[str], arrays: Sequence[pa.Array]) -> dict[str, pa.Array] | None:
     columns = {name.lower(): array for name, array in zip(names, arrays, strict=True)}
+    # of names that differ in case alone the last one counts, which is decided line by line
     return columns if len(columns) == len(names) else None
 
 

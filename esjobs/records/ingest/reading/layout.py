@@ -58,10 +58,6 @@ class Values:
 Derive = Callable[[dict[str, Values]], None]
 
 
-def _nothing(values: dict[str, Values]) -> None:
-    pass
-
-
 def time_between(values: dict[str, Values], target: str, begin: str, end: str) -> None:
     """Fill missing durations with the time between two moments; a negative one stays missing."""
     start, stop, spec = values.get(begin), values.get(end), values.get(target)
@@ -70,6 +66,7 @@ def time_between(values: dict[str, Values], target: str, begin: str, end: str) -
     seconds = pc.divide(
         pc.subtract(stop.values.view(pa.int64()), start.values.view(pa.int64())).cast(pa.float64()), 1e6
     )
+    # clocks of two machines: an end before the start is no duration
     seconds = pc.if_else(pc.greater_equal(seconds, 0.0), seconds, pa.scalar(None, pa.float64()))
     if spec is None:
         values[target] = Values(seconds)
@@ -90,7 +87,7 @@ class Layout:
     nulls: tuple[str, ...] = ()
     text_nulls: tuple[str, ...] = ()
     trim: bool = False
-    derive: Derive = _nothing
+    derive: Derive = lambda _values: None
     hit_id: str | None = None
 
 
@@ -143,6 +140,7 @@ def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
             present += members
         if present:
             sources[column.target] = tuple(present)
+    # columns that esjobs computes itself are noted apart: their values may differ from ours
     rest: dict[bool, list[str]] = {True: [], False: []}
     for lower, names in by_name.items():
         rest[lower in _COMPUTED] += (name for name in names if name not in types)

@@ -114,6 +114,7 @@ class LineFeed:
         return lines
 
     def _skip(self, data: bytes) -> Lines:
+        # enough for an excerpt, whatever the characters
         overlong = Lines(data[: 8 * EXCERPT], self.line, final=False, overlong=True)
         while data:
             end = data.find(b"\n") + 1
@@ -188,6 +189,7 @@ def index_lines(lines: Lines) -> Index:
 
 def excerpt(raw: bytes) -> str:
     """The start of a raw row as printable text."""
+    # a character has at most four bytes in UTF-8
     text = raw[: 4 * EXCERPT].decode("utf-8", "replace").rstrip("\r\n")
     return text[:EXCERPT]
 

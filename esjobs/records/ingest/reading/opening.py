@@ -15,6 +15,7 @@ from esjobs.records.ingest.reading.inputs import Input
 ACCEPTED = "accepted: CSV, JSON lines (both UTF-8, plain or gzip) or Parquet"
 Container = Literal["csv", "jsonl", "parquet"]
 
+# First bytes of files that are often handed over by mistake.
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive"),
     (b"\xfd7zXZ\x00", "xz-compressed"),
@@ -71,7 +72,11 @@ def opened(file: Input) -> Iterator[Opened]:
                 io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 16) if zipped else raw
             )
             head = stream.peek(_SNIFF)
-        yield Opened(_recognise(file.name, head, zipped), _without_bom(stream, head))
+        container = _recognise(file.name, head, zipped)
+        if head.startswith(BOM):
+            # Excel writes it before CSV
+            stream.read(len(BOM))
+        yield Opened(container, stream)
 
 
 def require_readable(file: Input) -> None:
@@ -86,12 +91,6 @@ class OfText:
     def accept(self, file: Input) -> None:
         """Raise unless a file begins like one of the accepted kinds."""
         require_readable(file)
-
-
-def _without_bom(stream: BinaryIO, head: bytes) -> BinaryIO:
-    if head.startswith(BOM):
-        stream.read(len(BOM))
-    return stream
 
 
 def _recognise(name: str, head: bytes, zipped: bool) -> Container:

@@ -45,10 +45,11 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
     sides = [groups(store, by, parts, one) for one in requested]
     if question.compares:
         sides = aligned(*sides)
-    if not _any_job(sides, by):
+    # a group has a job; without a field to group by there is one row, which may have none
+    if not any(side.number if by else side.parts[COUNT][0] for side in sides):
         raise NoJobsError(nothing())
     # days without jobs are rows too, or a line over time would hide them
-    if len(by) == 1 and _shows_all(question):
+    if len(by) == 1 and question.top is None and not question.min_jobs and not question.compares:
         sides = [filled(sides[0], by[0])]
     # quantiles and extremes of all jobs do not follow from those of groups
     if question.total and by and not all(map(adds_up, parts)):
@@ -74,11 +75,6 @@ def _wanted(question: Question, metrics: tuple[QueryMetric, ...]) -> Wanted:
     )
 
 
-def _any_job(sides: Sequence[Groups], by: Sequence[Dimension]) -> bool:
-    # a group has a job; without a group there is one row, which may have none
-    return any(side.number if by else side.parts[COUNT][0] for side in sides)
-
-
 def _others(store: JobStore, question: Question, before: Window | None) -> list[Jobs]:
     """Return the jobs to compare with; empty: the question compares nothing."""
     if not question.compares:
@@ -97,12 +93,9 @@ def _parts(
     question: Question, by: Sequence[Dimension], wanted: Wanted, sorting: QueryMetric | None
 ) -> tuple[Part, ...]:
     parts = wanted.parts() if sorting is None else (*wanted.parts(), *sorting.formula.parts(errors=False))
+    # the number of jobs costs a column of the query, so only where something asks for it
     counted = not by or question.min_jobs or sorted_by_size(question, by, wanted)
     return (COUNT, *parts) if counted else parts
-
-
-def _shows_all(question: Question) -> bool:
-    return question.top is None and not question.min_jobs and not question.compares
 
 
 def _refuse_nonsense(question: Question) -> None:

@@ -33,6 +33,7 @@ def sorted_by_size(question: Question, by: Sequence[Dimension], wanted: Wanted) 
     """Return true if rows stand in the order of their jobs."""
     if question.sort is not None or wanted.compared:
         return False
+    # the largest groups: by the first metric if that adds up, else by their jobs
     if question.top is not None and question.descending is None:
         return not wanted.metrics[0].adds_up
     return not any(dimension.in_order for dimension in by)
@@ -63,6 +64,7 @@ class Arranged:
             if name in changed:
                 names.append(name.removesuffix("_z") + "_changed")
                 arrays.append(pa.array(changed[name], pa.bool_()))
+            # right after the interval that it was judged by
             if name == f"{self.wanted.ranked}_high":
                 found = pa.array([self._differing[row] for row in shown.tolist()], pa.bool_())
                 names.append(f"{self.wanted.ranked}_differs")
@@ -79,6 +81,7 @@ class Arranged:
         pieces = [{name: values[shown] for name, values in self._numbers.items()}]
         if self._with_others and rest.any():
             others = [Groups({}, together(side.parts, rest)) for side in self.sides]
+            # group 0 is the row of all others, -1 are groups with rows of their own
             pieces.append(self._columns(others, np.where(rest, 0, -1)))
             labels.append(OTHERS)
         if self.question.total and self.by:

@@ -25,7 +25,7 @@ from esjobs.core.query import (
 )
 from esjobs.core.window import Window
 from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
-from esjobs.records.jobs.questions.formulas import Floats, Part, unnamed
+from esjobs.records.jobs.questions.formulas import Floats, Part
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
 from esjobs.store.base import JobStore
@@ -68,7 +68,7 @@ def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs
 
 def _groups(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], jobs: Jobs) -> Groups:
     named = {part: f"part {number}" for number, part in enumerate(wanted)}
-    metrics = tuple(unnamed(part, name) for part, name in named.items())
+    metrics = tuple(replace(part, name=name) for part, name in named.items())
     table = _table(store, by, metrics, jobs)
     return Groups(
         {dimension.name: table.column(dimension.key).to_pylist() for dimension in by},
@@ -109,6 +109,7 @@ def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...]
     resolved = [name for name in requested_fields if source_of(name) is not None]
     question = Query((), metrics, jobs.window, jobs.where, jobs.drops, books=False)
     resolving = resolvers(store, resolved, jobs.window)
+    # sums of queues add up to those of their site
     if all(map(adds_up, metrics)) or not resolved:
         keys = store_keys(requested_fields) + tuple(key.name for key in made)
         table = store.aggregate(replace(question, keys=keys, made=made)).table
@@ -162,6 +163,7 @@ def bins_of(store: JobStore, requested: Iterable[RequestedBins], jobs: Jobs) -> 
             found = groups(store, [], extremes, jobs).parts
             low, high = (float(found[part][0]) for part in extremes)
             unit = fields.field(one.field).unit
+            # where no job has a value one edge is enough: no job has a bin
             edges = round_bins(one.number, low, high, unit) if np.isfinite([low, high]).all() else (0.0,)
         bins.append(Bins(f"bin of {one.field}", one.field, edges))
     return bins

@@ -178,6 +178,7 @@ def _read(
 ) -> list[Groups]:
     extra = {name: Dimension(_named(name), name) for name in (similar, _QUEUE)}
     for one in strata:
+        # a stratum may be the task or the queue itself
         extra.setdefault(one.key, replace(one, name=_named(one.key)))
     named = {dimension.key: dimension.name for dimension in by}
     missing = [one for key, one in extra.items() if key not in named]

@@ -87,6 +87,7 @@ def change_of_ratio(
         parts = cells.under / total_under[:, group]
         scores = cells.over / total_under[:, group] - ratio[:, group] * parts
         pooled = total_over.sum(axis=0) / total_under.sum(axis=0)
+        # binomial variance of a difference of shares: p (1 - p) (1 / n_a + 1 / n_b)
         least = pooled * (1.0 - pooled) * (1.0 / total_under).sum(axis=0) if counted else np.zeros(number)
     if days is not None:
         least = np.maximum(least, _of_days(days, number))
@@ -120,9 +121,11 @@ def _of_days(days: Terms, number: int) -> Floats:
         groups.append(group)
         n_days.append(np.bincount(group, minlength=number))
     rest, of = np.concatenate(rests), np.concatenate(groups)
+    # the median of absolute rests is their MAD: they are taken from a median
     most = _LARGEST_REST * _medians(rest, of, number)
     squares = _summed(np.minimum(rest, most[of]) ** 2, of, number)
     n, enough = np.sum(n_days, axis=0), np.min(n_days, axis=0) >= _LEAST_DAYS
+    # n - 2 degrees of freedom: each window gave a median
     return np.where(enough, 2.0 * squares / np.maximum(n - 2, 1), 0.0)
 
 
@@ -158,6 +161,7 @@ def _parts(cells: Terms, number: int) -> tuple[Floats, Floats, Floats]:
     in_common = np.bincount(group, minlength=number) > 0
     share = under / _by_group(under, group, number)[:, group]
     ratio = over / under
+    # means of both windows as weights, so that neither is the standard
     weight, step = share.mean(axis=0), ratio[1] - ratio[0]
     within = np.where(in_common, _summed(weight * step, group, number), np.nan)
     mix = _summed(ratio.mean(axis=0) * (share[1] - share[0]), group, number)
@@ -185,6 +189,7 @@ def _parts_of_strata(cells: Terms, stratum: Codes, number: int) -> tuple[Floats,
     weight, level = share.mean(axis=0), ratio.mean(axis=0)
     within = _summed(weight * (ratio[1] - ratio[0]), group, number)
     mix = _summed(level * (share[1] - share[0]), group, number)
+    # linearised: what each cell adds to the ratios of its stratum, and to their shares
     inner = scale[:, at] * (cells.over - ratio[:, at] * cells.under)
     outer = (level[at] - _by_group(level * share, group, number)[:, cells.group]) * parts
     size = _summed(weight * ratio.max(axis=0), group, number)
@@ -224,7 +229,9 @@ def _judged(
     seen = variance > (_ROUNDING * size) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(seen, change / np.sqrt(variance), np.nan)
+        # the lower tail, which keeps digits where 1 less the upper one would lose them
         tail = special.stdtr(np.maximum(effective - 1.0, 1.0), -np.abs(t))
+    # a tail of 0 is an infinite z; that of the smallest double is 37.5
     z: Floats = np.copysign(special.ndtri(np.maximum(tail, np.finfo(np.float64).tiny)), t)
     return z, effective
 
@@ -239,6 +246,7 @@ def _clustered(
     share = _summed(shares, index, len(keys))
     count = np.bincount(of, minlength=number)
     if leverage:
+        # at most doubled: against a mean that is nearly its own, a cluster tells little
         score = score / np.maximum(1.0 - share, 0.5)
     with np.errstate(divide="ignore", invalid="ignore"):
         spare = np.where(count > 1, count / (count - 1), 0.0)
@@ -247,6 +255,7 @@ def _clustered(
 
 
 def _merged(cells: Terms) -> Terms:
+    # cells without a denominator in both windows carry nothing
     counts = (cells.under != 0).any(axis=0)
     cells = Terms(
         cells.group[counts],

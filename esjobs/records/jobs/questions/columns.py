@@ -100,6 +100,7 @@ def columns(
                 low * metric.scale,
                 high * metric.scale,
             )
+        # of a total that is 0 no group has a share
         if wanted.share and metric.adds_up:
             answer[f"{metric.name}_share"] = _divided(values, _values(metric, totals[0]))
         if wanted.compared:
@@ -146,7 +147,7 @@ def noise_columns(wanted: Wanted, numbers: Columns) -> dict[str, list[bool | Non
 
 
 def _values(metric: QueryMetric, parts: Parts) -> Floats:
-    return metric.formula.values(parts) * metric.scale if metric.scale != 1 else metric.formula.values(parts)
+    return metric.formula.values(parts) * metric.scale
 
 
 def _divided(over: Floats, under: Floats) -> Floats:

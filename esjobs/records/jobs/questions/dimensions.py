@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -65,7 +64,7 @@ class Dimension:
         """Values as answers have them."""
         match self.made:
             case TimePart(part="week"):
-                return [None if day is None else _week(day) for day in values]
+                return [None if day is None else f"{day:%G-W%V}" for day in values]
             case TimePart(part="month"):
                 return [None if day is None else f"{day:%Y-%m}" for day in values]
             case Bins(edges=edges):
@@ -87,6 +86,7 @@ def dimensions(by: Iterable[str], bins: Iterable[Bins] = ()) -> list[Dimension]:
     requested: dict[str, Dimension] = {}
     for name in by:
         one = _dimension(name, binned)
+        # two names of a field are one dimension
         requested.setdefault(one.key, one)
     for name, made in binned.items():
         requested.setdefault(made.name, Dimension(name, made.name, made))
@@ -145,6 +145,7 @@ def _edges(of: fields.Field, written: str) -> tuple[float, ...]:
 
 def _bins(of: fields.Field, written: str) -> RequestedBins:
     field = of.name
+    # a number without a unit is one of bins, with a unit it may be an edge
     if "," not in written and number_in_unit(of, written) is not None and not written.strip()[-1].isdigit():
         raise UsageError(
             f"'{written}' is a single edge of bins of {field}; end it with a comma, or add edges"
@@ -165,8 +166,3 @@ def _checked(field: str, edges: tuple[float, ...], written: str) -> tuple[float,
     if len(edges) > MOST_BINS:
         raise UsageError(f"{len(edges)} edges are too many for {field}; use at most {MOST_BINS}")
     return edges
-
-
-def _week(day: date) -> str:
-    year, week, _ = day.isocalendar()
-    return f"{year}-W{week:02d}"

@@ -19,12 +19,12 @@ from typing import Literal, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.core.query import Filter, Maximum, Metric, Minimum, Moment, Quantile
+from esjobs.core.query import Filter, Maximum, Minimum, Moment, Quantile
 
 Floats = npt.NDArray[np.float64]
 
 Part = Moment | Quantile | Minimum | Maximum
-"""Parts that a store returns; its name does not matter here: :func:`unnamed`."""
+"""Parts that a store returns; their names do not matter here."""
 
 Parts = Mapping[Part, Floats]
 """Values by part, an array over groups each."""
@@ -185,6 +185,7 @@ class Difference(_Formula):
         """Return the standard errors, as of a sum of the differences of jobs."""
         over, less = self._terms
         both = self.factor * parts[over.times(*self.less)]
+        # sum((f o - l)^2), multiplied out
         squares = self.factor**2 * parts[over.squares] - 2 * both + parts[less.squares]
         return cast("Floats", np.sqrt(np.maximum(squares, 0.0)))
 
@@ -227,6 +228,7 @@ class Ratio(_Formula):
         squares, products = parts[self.over.squares], parts[self._products]
         if self.over.where:
             squares, products = _or_zero(squares, under), _or_zero(products, under)
+        # sum((o - R u)^2), multiplied out
         spread = squares - 2 * ratio * products + ratio**2 * parts[self.under.squares]
         return _root_of_spread(spread, squares, count) / under
 
@@ -281,11 +283,6 @@ def leaves_out(formula: Formula) -> bool:
     return not isinstance(formula, Total) or bool(formula.unknown)
 
 
-def has_errors(formula: Formula) -> bool:
-    """True if there is a standard error."""
-    return isinstance(formula, Total | Difference | Ratio)
-
-
 def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
     """The parts of some groups as those of one group; quantiles do not follow from those of groups: null."""
     one: dict[Part, Floats] = {}
@@ -293,6 +290,7 @@ def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
         present = values[rows & ~np.isnan(values)]
         match part:
             case Moment():
+                # a sum of nothing known is unknown, a count of it is 0
                 nothing = np.nan if part.factors else 0.0
                 value = present.sum() if len(present) else nothing
             case Minimum():
@@ -303,13 +301,6 @@ def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
                 value = np.nan
         one[part] = np.array([value], np.float64)
     return one
-
-
-def unnamed(part: Metric, name: str) -> Metric:
-    """A part under a name of an answer."""
-    from dataclasses import replace
-
-    return replace(part, name=name)
 
 
 def _or_zero(values: Floats, present: Floats) -> Floats:

@@ -11,7 +11,6 @@ from esjobs.core.query import Moment
 from esjobs.core.window import Window
 from esjobs.records.jobs.questions.asking import Groups
 from esjobs.records.jobs.questions.dimensions import Dimension
-from esjobs.records.jobs.questions.formulas import Floats, Part
 
 MOST_ROWS = 10_000
 """A job with a wrong year would make a row of every day since."""
@@ -37,13 +36,12 @@ def filled(groups: Groups, dimension: Dimension) -> Groups:
     if len(between) > MOST_ROWS:
         return groups
     missing = [_period(dimension, number) for number in between if number not in present]
-    return replace(
-        groups,
-        keys={dimension.name: [*groups.keys[dimension.name], *missing]},
-        parts={
-            part: np.append(values, _of_none(part, len(missing))) for part, values in groups.parts.items()
-        },
-    )
+    keys = {dimension.name: [*groups.keys[dimension.name], *missing]}
+    parts = {
+        part: np.append(values, [0.0 if isinstance(part, Moment) else np.nan] * len(missing))
+        for part, values in groups.parts.items()
+    }
+    return replace(groups, keys=keys, parts=parts)
 
 
 def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iterator[str]:
@@ -61,10 +59,6 @@ def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iter
             what, have = (dimension.name, "has") if missing == 1 else (f"{dimension.name}s", "have")
             where = "between the first job and the last" if window is None else f"of {window}"
             yield f"{missing:,} {what} {where} {have} no jobs and no rows"
-
-
-def _of_none(part: Part, number: int) -> Floats:
-    return np.full(number, 0.0 if isinstance(part, Moment) else np.nan, np.float64)
 
 
 def _numbers(groups: Groups, dimension: Dimension) -> set[int]:
@@ -85,7 +79,7 @@ def _number(dimension: Dimension, period: date | int) -> int:
     # consecutive periods and bins have consecutive numbers
     if isinstance(period, int):
         return period
-    part = dimension.made.part if isinstance(dimension.made, TimePart) else "day"
+    part = _part(dimension)
     if part == "month":
         return period.year * _MONTHS + period.month - 1
     # the first day that there is was a Monday
@@ -93,11 +87,13 @@ def _number(dimension: Dimension, period: date | int) -> int:
 
 
 def _period(dimension: Dimension, number: int) -> date | int:
-    if isinstance(dimension.made, Bins) or (
-        isinstance(dimension.made, TimePart) and dimension.made.part == "hour"
-    ):
+    part = _part(dimension)
+    if isinstance(dimension.made, Bins) or part == "hour":
         return number
-    part = dimension.made.part if isinstance(dimension.made, TimePart) else "day"
     if part == "month":
         return date(number // _MONTHS, number % _MONTHS + 1, 1)
     return date.fromordinal(number * 7 + 1 if part == "week" else number)
+
+
+def _part(dimension: Dimension) -> str:
+    return dimension.made.part if isinstance(dimension.made, TimePart) else "day"

@@ -16,11 +16,11 @@ from esjobs.records.jobs.questions.formulas import (
     Ratio,
     Spread,
     Total,
-    has_errors,
 )
 
 _FAILED = (In("state", FAILED),)
 _CANCELLED = (In("state", CANCELLED),)
+# No state, or one that the catalogue does not know.
 _UNKNOWN = (Either((Missing("state"), NotIn("state", ALL_STATES))),)
 _ENDED = (In("state", (*FINISHED, *FAILED)),)
 _HOUR = 1 / 3600
@@ -53,7 +53,7 @@ class QueryMetric:
     @property
     def has_error(self) -> bool:
         """True if there is a standard error."""
-        return has_errors(self.formula)
+        return isinstance(self.formula, Total | Difference | Ratio)
 
 
 def _sum(name: str, field: str, unit: str, meaning: str, scale: float = 1.0) -> QueryMetric:
@@ -151,6 +151,7 @@ METRICS: tuple[QueryMetric, ...] = (
         "core h",
         "core hours of 2 GB for the memory of jobs, less their cores: with mem_per_core_b>2GB the slots that "
         "memory blocks",
+        # 2 GB a core: what sites of WLCG commonly provide
         Difference(("max_rss_b", "wall_s"), ("core_s",), 1 / (2 * 1e9)),
         _without("max_rss_b", "wall_s", "cores"),
     ),
@@ -254,6 +255,7 @@ def metric(name: str) -> QueryMetric:
     for candidate in METRICS:
         if candidate.name == name:
             return candidate
+    # names of their own first: none of them has a colon
     function, colon, field = name.partition(":")
     if colon:
         return _generic(name, function, field)
@@ -270,21 +272,20 @@ def _generic(name: str, function: str, field: str) -> QueryMetric:
     requested = fields.field(field)
     if requested.type not in ("integer", "number"):
         raise UsageError(f"'{field}' is not numeric, so it has no {function}; list fields: esjobs fields")
-    unit, of, left = requested.unit, requested.name, _without(requested.name)
+    unit, of = requested.unit, requested.name
     if function == "sum":
-        return QueryMetric(name, unit, GENERIC[function], Total(Amount((of,))), leaves_out=left)
+        return _sum(name, of, unit, GENERIC[function])
     if function == "mean":
-        formula = Ratio(Amount((of,)), Amount((), (of,)))
-        return QueryMetric(name, unit, GENERIC[function], formula, "1", left)
+        return _mean(name, unit, GENERIC[function], of)
     if function in ("min", "max"):
-        part = (Minimum if function == "min" else Maximum)(of, "")
-        return QueryMetric(name, unit, GENERIC[function], OfJobs(part), "1", left)
+        return _of_jobs(name, unit, GENERIC[function], (Minimum if function == "min" else Maximum)(of, ""))
     if function in ("sd", "sem"):
         spread = Spread(of, "sd" if function == "sd" else "sem")
-        return QueryMetric(name, unit, GENERIC[function], spread, "1", left)
+        return QueryMetric(name, unit, GENERIC[function], spread, "1", _without(of))
+    # p50 of a store is its median
     percentile = _PERCENTILE.fullmatch("p50" if function == "median" else function)
     if percentile is None:
         raise UsageError(f"unknown function '{function}'; use one of: {', '.join(GENERIC)}")
     quantile = Quantile(of, float(percentile[1]) / 100, "")
     meaning = f"percentile over jobs: {percentile[1]} % of them stay below"
-    return QueryMetric(name, unit, meaning, OfJobs(quantile), "1", left)
+    return _of_jobs(name, unit, meaning, quantile)

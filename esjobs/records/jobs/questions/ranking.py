@@ -34,6 +34,7 @@ def differing(formula: Ratio, parts: Parts) -> list[bool | None]:
     if judged.sum() < 2:
         return [None] * len(values)
     low, high = _ends(formula, parts, NOISE_SIGMAS)
+    # weighted by jobs: many small groups do not set what is usual
     middle = _weighted_median(values[judged], count[judged])
     typical = judged & (low <= middle) & (middle <= high)
     rest = _rest(formula, parts, typical)
@@ -67,6 +68,7 @@ def _ends(formula: Ratio, parts: Parts, sigmas: float) -> tuple[Floats, Floats]:
 def _rest(formula: Ratio, parts: Parts, typical: Flags) -> Parts:
     count = np.nan_to_num(parts[formula.counted])
     others, left = count.sum() - count, count[typical].sum() - np.where(typical, count, 0.0)
+    # where most other jobs lie far off there is nothing typical: all others are the rest
     enough = left >= LEAST_ALIKE * others
     rest = {}
     for part in formula.parts(errors=True):

@@ -43,7 +43,7 @@ def _widths(least: float, unit: str) -> Iterator[float]:
         yield from (width for width in _OF_TIME if width >= least)
         base = _DAY
     power = math.floor(math.log10(least / base)) if least > base or base == 1.0 else 0
-    while power <= 308:
+    while power <= 308:  # the largest power of ten of a double
         for digit in (1, 2, 5):
             width = float(f"{digit}e{power}") * base
             if math.isfinite(width) and width >= least:
