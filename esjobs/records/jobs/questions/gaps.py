@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 import numpy as np
+import pyarrow as pa
 
 from esjobs.core.keys import Bins, TimePart
 from esjobs.core.query import Moment
@@ -37,9 +38,10 @@ def filled(groups: Groups, dimension: Dimension) -> Groups:
     if len(between) > MOST_ROWS:
         return groups
     missing = [_period(dimension, number) for number in between if number not in present]
+    stored = groups.keys[dimension.name]
     return replace(
         groups,
-        keys={dimension.name: [*groups.keys[dimension.name], *missing]},
+        keys={dimension.name: pa.chunked_array([*stored.chunks, pa.array(missing, stored.type)])},
         parts={
             part: np.append(values, _of_none(part, len(missing))) for part, values in groups.parts.items()
         },
@@ -49,8 +51,8 @@ def filled(groups: Groups, dimension: Dimension) -> Groups:
 def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iterator[str]:
     """Yield one sentence per dimension with periods that have no row."""
     for dimension in by:
-        numbers = _numbers(groups, dimension)
-        if not dimension.calendar or not numbers:
+        numbers = _numbers(groups, dimension) if dimension.calendar else set()
+        if not numbers:
             continue
         first, last = min(numbers), max(numbers)
         if window is not None:
@@ -69,7 +71,7 @@ def _of_none(part: Part, number: int) -> Floats:
 
 def _numbers(groups: Groups, dimension: Dimension) -> set[int]:
     # empty where some period or bin has no next one
-    periods = [period for period in groups.keys[dimension.name] if period is not None]
+    periods = groups.keys[dimension.name].drop_null().unique().to_pylist()
     if not all(_counts(dimension, period) for period in periods):
         return set()
     return {_number(dimension, period) for period in periods}
