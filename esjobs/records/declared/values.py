@@ -233,6 +233,7 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
         ),
         window=window,
         where=(Range("hs06_s", gt=0), Range("wall_s", gt=0), Range("cores", gt=0)),
+        books=False,
     )
     table = store.aggregate(query).table
     cores = _column(table, "cores")
