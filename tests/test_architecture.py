@@ -78,8 +78,8 @@ _RECORDS = {
 _FITTING = {*_RECORDS, "fitters", "fitters.layout", "fitters.threads"}
 """What a capability may import, beside itself; what nobody has named here yet follows it too."""
 
-FITTING = ("speed", "flags", "pop", "similar", "errors")
-OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "today", "what_if")
+FITTING = ("speed", "flags", "pop", "similar", "errors", "what_if")
+OTHERS = ("scores", "issues", "provisioning", "noise", "delivered", "today")
 _CAPABILITIES = {f"esjobs.{each}" for each in (*FITTING, *OTHERS)} | {"esjobs.issues.detectors"}
 _BELOW_RENDER = {*_FITTING, "esjobs.settings", *_CAPABILITIES, "esjobs.records.demo"}
 _DASHBOARDS = {

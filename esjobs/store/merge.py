@@ -51,7 +51,7 @@ def merged(parts: pa.Table, keys: Sequence[str]) -> pa.Table:
     """
     if not parts.num_rows:
         return parts
-    group, first = _groups([parts.column(key) for key in keys], parts.num_rows)
+    group, first = numbered([parts.column(key) for key in keys], parts.num_rows)
     columns = [
         parts.column(item.name).take(first) if item.name in keys else _added(parts.column(item.name), group)
         for item in parts.schema
@@ -70,8 +70,8 @@ def one_row(table: pa.Table, query: Query) -> pa.Table:
     )
 
 
-def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, pa.Array]:
-    """Return the group number of each row, and the first row of each group."""
+def numbered(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, pa.Array]:
+    """Return the group of each row, numbered by first appearance, and the first row of each group."""
     combined = np.zeros(rows, np.int64)
     size = 1
     for key in keys:

@@ -18,7 +18,7 @@ from esjobs.publish.stored import StoredRun
 from esjobs.records.names.spelling import accepted
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.records.tasks.solved import KnownOfTasks, job_variance
-from esjobs.records.tasks.sums import read_sums
+from esjobs.records.tasks.sums import read_queue_sums
 from esjobs.schema.jobs import BUCKETS
 from esjobs.schema.speed import FITS, SPEED
 from esjobs.store.base import JobStore
@@ -93,7 +93,7 @@ def read_cells(store: JobStore) -> Cells:
     :class:`NoResultError` without a run.
     """
     run = run_of_everything(store, SPEED, "fit")
-    rows = read_sums(store, run.window).levels["queue"]
+    rows = read_queue_sums(store, run.window)
     solved = KnownOfTasks.of_run(store, run)
     keys = [(task, core_class, kind) for task, core_class, kind, _ in rows.keys.listed()]
     rho = np.array([solved.rho.get(key, 0.0) for key in keys])

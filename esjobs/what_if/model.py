@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from esjobs.core.words import HALF_WIDTH_90, INTERVAL_LEVEL
 from esjobs.what_if.cells import MIN_JOBS, Cells, FloatArray, IntArray
+from fitters.threads import one_blas_thread
 
 LARGEST_LENGTH_RATIO = 1.2
 """Ratio of events per job beyond which an unknown start-up time forbids a forecast."""
@@ -72,6 +73,7 @@ class Model:
     calibration: Calibration
     _taken_out: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = field(default_factory=dict, repr=False)
 
+    @one_blas_thread()
     def forecast(
         self, unit: int, queue: int, events_per_job: float, *, without_task: bool = True
     ) -> Forecast:
@@ -152,6 +154,7 @@ class Model:
         return self._taken_out[unit]
 
 
+@one_blas_thread()
 def fit_model(cells: Cells) -> Model:
     """Estimate tau and the covariance of ln k from the cells of a run, and check all of it by leave-one-out.
 

@@ -62,8 +62,9 @@ def place_cores(
         store, ["queue"], [*_METRICS.values()], where=where, window=cells.run.window
     ).to_pylist()
     rows = []
+    number = {name: position for position, name in enumerate(cells.queues)}
     for each in jobs:
-        mine = of_type & (np.array(cells.queues)[cells.queue] == each["queue"])
+        mine = of_type & (cells.queue == number.get(each["queue"], -1))
         core_s, cpu_s = cells.sums["core_s"][mine], float(cells.sums["cpu_s"][mine].sum())
         if each["queue"] in scores and core_s.sum():
             error = scatter * float(np.linalg.norm(core_s) / core_s.sum())

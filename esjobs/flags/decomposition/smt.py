@@ -62,7 +62,9 @@ class SmtEffect:
 
 def read_states(store: JobStore, window: Window) -> SmtStates:
     """Read the recorded states; one query to the jobs of the window."""
-    answer = aggregate(store, ("queue", "cpu_raw", "smt"), (Sum("cpu_s", "cpu_s"),), window=window)
+    answer = aggregate(
+        store, ("queue", "cpu_raw", "smt"), (Sum("cpu_s", "cpu_s"),), window=window, books=False
+    )
     seconds: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
     for row in answer.table.to_pylist():
         model = resolve(row["cpu_raw"])

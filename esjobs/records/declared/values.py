@@ -228,6 +228,7 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
         ),
         window=window,
         where=(Range("hs06_s", gt=0), Range("wall_s", gt=0), Range("cores", gt=0)),
+        books=False,
     )
     table = store.aggregate(query).table
     # cores is a key of the groups: within one, wall time x cores is a plain product

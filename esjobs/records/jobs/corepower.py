@@ -63,7 +63,7 @@ def ingest_declared(
         return report
 
     def names_of_jobs(level: str) -> set[str]:
-        names = aggregate(stores[0], (level,), (Count(),)).table.column(level).to_pylist()
+        names = aggregate(stores[0], (level,), (Count(),), books=False).table.column(level).to_pylist()
         return {name for name in names if name}
 
     return account(step, stores[0], report, names_of_jobs)

@@ -56,7 +56,7 @@ def count_jobs(store: JobStore, window: Window, rules: CleaningRules, where: tup
 
 def has_events(store: JobStore) -> bool:
     """True if a stored job records its events, so that speed factors can be fitted; one query."""
-    counted = store.aggregate(Query((), (Count(),), where=(Present("events"),))).table
+    counted = store.aggregate(Query((), (Count(),), where=(Present("events"),), books=False)).table
     return bool(counted.num_rows and counted.column("n_jobs")[0].as_py())
 
 

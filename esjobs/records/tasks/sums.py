@@ -160,16 +160,24 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     Memory: about 100 bytes per row of the result and of its fine sums, and per bucket of the largest day,
     10 MB at least. Raises :class:`TooLargeError` as soon as there are more rows than fits have memory for.
     """
+    sums = _added_up(store, window, where, Adder(window)).sums()
+    require_room(max(len(rows) for rows in sums.levels.values()))
+    return sums
+
+
+def read_queue_sums(store: JobStore, window: Window) -> TaskSums:
+    """Read the visible buckets of a window, added up by task key and queue; memory as :func:`read_sums`."""
+    return _added_up(store, window, (), Adder()).fine().level("queue")
+
+
+def _added_up(store: JobStore, window: Window, where: Sequence[Filter], adder: "Adder") -> "Adder":
     per_day = Query(("day",), (Count(),), where=(Days.of_window(window), *where), over=BUCKETS)
     n_buckets = {row["day"]: row["n_jobs"] for row in store.aggregate(per_day).table.to_pylist()}
-    adder = Adder(window)
     for piece in spans(sorted(n_buckets), n_buckets, most=_ADDED_TOGETHER):
         of_days = Days("day", piece[0], piece[-1])
         adder.add(store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
         require_room(adder.rows, FINE_ROW_B)
-    sums = adder.sums()
-    require_room(max(len(rows) for rows in sums.levels.values()))
-    return sums
+    return adder
 
 
 class Adder:
@@ -238,7 +246,7 @@ class Adder:
 
     def sums(self) -> WindowSums:
         """Return the sums."""
-        fine = self._fine()
+        fine = self.fine()
         kind = self._texts["processing_type"].listed
         return WindowSums(
             {level: fine.level(level) for level in NAMED_LEVELS},
@@ -249,7 +257,8 @@ class Adder:
             {level: fine.periods(level) for level in NAMED_LEVELS if self._n_periods > 1},
         )
 
-    def _fine(self) -> FineSums:
+    def fine(self) -> FineSums:
+        """Return the sums before they are added up for a level."""
         task, kind, core_class = (self._texts[key].listed for key in _PACKED)
         # Parts were packed as number + 1; the missing one is -1 again and so the last of each list.
         keys, number = TaskKeys.of(

@@ -87,6 +87,6 @@ def _of_run(store: JobStore, level: Level, run: StoredRun) -> set[tuple[str | No
 
 def _of_jobs(store: JobStore, level: Level, window: Window | None) -> set[tuple[str | None, str]]:
     keys = _KEYS[level]
-    rows = aggregate(store, keys, (Count("n_jobs"),), window).table.to_pylist()
+    rows = aggregate(store, keys, (Count("n_jobs"),), window, books=False).table.to_pylist()
     found = {(row.get("site"), row[keys[-1]]) for row in rows}
     return {(site, name) for site, name in found if name is not None}

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from esjobs.records.jobs.questions.gaps import gaps
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.records.jobs.questions.question import Question
 from esjobs.records.jobs.questions.ranking import differing, sentence
+from esjobs.store.merge import numbered
 
 GROUP, OTHERS = "group", "others"
 TOTAL = "total"
@@ -97,7 +97,8 @@ class Arranged:
         single = [m.name for m in self.wanted.metrics if not all(map(adds_up, m.formula.parts(errors=False)))]
         if omitted and self._with_others and single:
             yield f"row others: {', '.join(single)} cannot be derived from the groups, so it is empty"
-        if set(self.sides[0].keys.get("country", ())) == {None}:
+        country = self.sides[0].keys.get("country", ())
+        if len(country) and country.null_count == len(country):
             yield "countries are unknown; import a table with a column country: esjobs corepower import"
         yield from gaps(self.sides[0], self.by, self.question.window)
         if omitted:
@@ -160,8 +161,7 @@ class Arranged:
     @cached_property
     def _total_of(self) -> Codes:
         values = self.sides[0].keys[self.question.share_of or ""]
-        number = {value: index for index, value in enumerate(dict.fromkeys(values))}
-        return np.array([number[value] for value in values], np.int64)
+        return numbered([values], len(values))[0]
 
     def _changes(self, group_of_row: Codes, number: int) -> dict[str, Change]:
         return (
@@ -215,10 +215,10 @@ class Arranged:
         keys = {dimension.name: self.sides[0].keys[dimension.name] for dimension in self.by}
         # lexsort takes the last key first
         ranks = [_ranks(values) for values in reversed(keys.values())]
-        order = np.lexsort(ranks).tolist() if ranks else list(range(self.sides[0].number))
+        order = np.lexsort(ranks) if ranks else np.arange(self.sides[0].number)
         name, descending = self.question.sort, self.question.descending
         if name in keys:
-            return _sorted(order, keys[name], bool(descending))
+            return _sorted(order, _ranks(keys[name], missing=np.nan), bool(descending))
         # a comparison puts the largest change first: of shares if they are what is compared
         if name is None and self.wanted.compared:
             share = "_share" if self.wanted.share_changes and self.wanted.metrics[0].adds_up else ""
@@ -226,10 +226,8 @@ class Arranged:
         # days and bins keep their own order, unless the largest of them are wanted
         top_of_all = self.question.top is not None and descending is None
         if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
-            return np.array(order[::-1] if descending else order, np.int64)
-        sizes = self._sizes(name, numbers)
-        sizes_present = [None if np.isnan(size) else size for size in sizes]
-        return _sorted(order, sizes_present, descending is None or descending)
+            return order[::-1] if descending else order
+        return _sorted(order, self._sizes(name, numbers), descending is None or descending)
 
     def _sizes(self, name: str | None, numbers: Columns) -> Floats:
         if name is not None:
@@ -238,11 +236,15 @@ class Arranged:
             return self.sides[0].parts[COUNT]
         return numbers[self.wanted.metrics[0].name]
 
-    def _keys(self, dimension: Dimension, shown: npt.NDArray[np.int64], labels: Sequence[str]) -> pa.Array:
+    def _keys(
+        self, dimension: Dimension, shown: npt.NDArray[np.int64], labels: Sequence[str]
+    ) -> pa.Array | pa.ChunkedArray:
         # the first dimension that is a text names the other rows
-        stored = self.sides[0].keys[dimension.name]
-        values = dimension.shown([stored[row] for row in shown])
+        stored = self.sides[0].keys[dimension.name].take(pa.array(shown))
         kind = arrow_type(dimension.type)
+        if dimension.made is None and not labels:
+            return stored.cast(kind)
+        values = dimension.shown(stored.to_pylist())
         speaking = next((one for one in self.by if one.type == "keyword"), self.by[0])
         if dimension != speaking or not labels:
             return pa.array([*values, *(None for _ in labels)], kind)
@@ -256,11 +258,14 @@ def _refuse_equal(names: Sequence[str]) -> None:
         raise UsageError(f"the answer would have two columns '{min(twice)}'; request one of them")
 
 
-def _sorted(order: Sequence[int], values: Sequence[Any], descending: bool) -> npt.NDArray[np.int64]:
+def _sorted(order: Codes, values: Floats, descending: bool) -> Codes:
     # missing values come last, equal ones stay in their order
-    present = [row for row in order if values[row] is not None]
-    present.sort(key=values.__getitem__, reverse=descending)
-    return np.array(present + [row for row in order if values[row] is None], np.int64)
+    by = values[order]
+    missing = np.isnan(by)
+    present = order[~missing]
+    sizes = by[~missing]
+    place = np.argsort(-sizes if descending else sizes, kind="stable")
+    return np.concatenate([present[place], order[missing]])
 
 
 def _array(values: Floats, *, integral: bool) -> pa.Array:
@@ -270,12 +275,13 @@ def _array(values: Floats, *, integral: bool) -> pa.Array:
     return pa.array(values, pa.float64(), mask=missing)
 
 
-def _ranks(values: Sequence[Any]) -> npt.NDArray[np.int64]:
+def _ranks(column: pa.ChunkedArray, missing: float = np.inf) -> Floats:
     """Return the position of each value among the different ones, which are far fewer than groups."""
-    position = {value: number for number, value in enumerate(sorted(set(values), key=_rank))}
-    return np.fromiter(map(position.__getitem__, values), np.int64, len(values))
+    code, first = numbered([column], len(column))
+    values = column.take(first).to_pylist()
+    position = {value: number for number, value in enumerate(sorted(filter(_present, values)))}
+    return np.array([position.get(value, missing) for value in values], np.float64)[code]
 
 
-def _rank(value: Any) -> tuple[bool, Any]:
-    # missing values come last
-    return value is None, 0 if value is None else value
+def _present(value: object) -> bool:
+    return value is not None

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core import fields
@@ -29,7 +28,7 @@ from esjobs.records.jobs.questions.formulas import Floats, Part
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
 from esjobs.store.base import JobStore
-from esjobs.store.merge import floats, plain
+from esjobs.store.merge import Integers, encoded, floats, numbered
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,15 @@ class Jobs:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of jobs: their keys, a column a dimension, and their parts, an array each."""
+    """Groups of jobs: their keys, a column a dimension, texts encoded, and their parts, an array each."""
 
-    keys: dict[str, list[Any]]
+    keys: dict[str, pa.ChunkedArray]
     parts: dict[Part, Floats]
 
     @property
     def number(self) -> int:
         """Number of groups."""
-        return len(next(iter(self.parts.values())))
+        return len(next(chain(self.keys.values(), self.parts.values())))
 
 
 def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs: Jobs) -> Groups:
@@ -71,7 +70,7 @@ def _groups(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], jo
     metrics = tuple(replace(part, name=name) for part, name in named.items())
     table = _table(store, by, metrics, jobs)
     return Groups(
-        {dimension.name: table.column(dimension.key).to_pylist() for dimension in by},
+        {dimension.name: table.column(dimension.key) for dimension in by},
         {part: floats(table.column(name)) for part, name in named.items()},
     )
 
@@ -91,15 +90,15 @@ def _finds_missing(where: Sequence[Filter]) -> bool:
 def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs: Jobs) -> Groups:
     # of a group without such jobs counts are 0 and sums null
     of_all = _groups(store, by, [part for part in wanted if not part.where], jobs)
-    keys, parts = of_all.keys, dict(of_all.parts)
-    rows = list(zip(*keys.values(), strict=True))
+    parts = dict(of_all.parts)
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
         met = {replace(part, where=()): part for part in wanted if part.where == condition}
         some = groups(store, by, met, replace(jobs, where=(*jobs.where, *condition)))
-        taken = _taken(rows, list(zip(*some.keys.values(), strict=True)))
+        group, first = numbers_of(of_all, some, of_all.keys)
+        taken = _taken(group[of_all.number :], len(first))[: of_all.number]
         for bare, part in met.items():
             parts[part] = _of_rows(part, some.parts[bare], taken)
-    return Groups(keys, {part: parts[part] for part in wanted})
+    return Groups(of_all.keys, {part: parts[part] for part in wanted})
 
 
 def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...], jobs: Jobs) -> pa.Table:
@@ -113,42 +112,50 @@ def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...]
     if all(map(adds_up, metrics)) or not resolved:
         keys = store_keys(requested_fields) + tuple(key.name for key in made)
         table = store.aggregate(replace(question, keys=keys, made=made)).table
-        return plain(resolve_keys(table, keys_of_all, resolving))
+        return encoded(resolve_keys(table, keys_of_all, resolving))
     # quantiles of queues are none of sites: the store must know what belongs together
     made += tuple(_named(store, question, name, resolving[name]) for name in resolved)
-    return plain(store.aggregate(replace(question, keys=tuple(keys_of_all), made=made)).table)
+    return encoded(store.aggregate(replace(question, keys=tuple(keys_of_all), made=made)).table)
 
 
 def _named(store: JobStore, question: Query, name: str, resolve: Resolver) -> Named:
     source = source_of(name) or name
-    values = plain(store.aggregate(replace(question, keys=(source,), metrics=())).table)
+    values = store.aggregate(replace(question, keys=(source,), metrics=())).table
     stored = values.column(source).to_pylist()
     return Named(name, source, tuple(zip(stored, resolve(stored), strict=True)))
 
 
 def aligned(now: Groups, before: Groups) -> list[Groups]:
     """The groups of two windows in one order: those of the first, then those that only the second has."""
-    found, past = (
-        list(zip(*side.keys.values(), strict=True)) if side.keys else [()] * side.number
-        for side in (now, before)
-    )
-    # dict keeps the order of the first window
-    rows = list(dict.fromkeys([*found, *past]))
-    keys = {name: [row[index] for row in rows] for index, name in enumerate(now.keys)}
+    group, first = numbers_of(now, before, now.keys)
+    keys = {
+        name: _one_after_other(column, before.keys[name]).take(first) for name, column in now.keys.items()
+    }
     sides = []
-    for side, own in ((now, found), (before, past)):
-        taken = _taken(rows, own)
+    for side, own in ((now, group[: now.number]), (before, group[now.number :])):
+        taken = _taken(own, len(first))
         parts = {part: _of_rows(part, values, taken) for part, values in side.parts.items()}
         sides.append(Groups(keys, parts))
     return sides
 
 
-def _taken(rows: Sequence[object], own: Sequence[object]) -> npt.NDArray[np.int64]:
-    number = {row: at for at, row in enumerate(own)}
-    return np.array([number.get(row, -1) for row in rows], np.int64)
+def numbers_of(first: Groups, second: Groups, names: Iterable[str]) -> tuple[Integers, pa.Array]:
+    """Return the numbers of the groups of both by some keys, as in :func:`~esjobs.store.merge.numbered`."""
+    columns = [_one_after_other(first.keys[name], second.keys[name]) for name in names]
+    return numbered(columns, first.number + second.number)
 
 
-def _of_rows(part: Part, values: Floats, taken: npt.NDArray[np.int64]) -> Floats:
+def _one_after_other(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([*first.chunks, *second.chunks], first.type).unify_dictionaries()
+
+
+def _taken(own: Integers, number: int) -> Integers:
+    taken = np.full(number, -1, np.int64)
+    taken[own] = np.arange(len(own))
+    return taken
+
+
+def _of_rows(part: Part, values: Floats, taken: Integers) -> Floats:
     # the last value stands for the groups without such jobs
     return np.append(values, 0.0 if is_count(part) else np.nan)[taken]
 

@@ -1,18 +1,20 @@
 """Cells of two windows: what a store gives for the errors of changes, a row a group, task and queue."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
+import pyarrow as pa
 
 from esjobs.core.query import In, is_count
-from esjobs.records.jobs.questions.asking import Groups, Jobs, aligned, groups
+from esjobs.records.jobs.questions.asking import Groups, Jobs, aligned, groups, numbers_of
 from esjobs.records.jobs.questions.changes import Change, Codes, Terms, change_of_ratio, change_of_sum
 from esjobs.records.jobs.questions.dimensions import Dimension
 from esjobs.records.jobs.questions.formulas import Amount, Floats, Part, Ratio, Total
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.store.base import JobStore
+from esjobs.store.merge import numbered
 
 _TASK, _QUEUE, _USER, _DAY = "task_id", "queue", "user", "day"
 # Who groups or compares by one of these, or chooses some, asks about them, not about queues like them.
@@ -113,11 +115,11 @@ def read_cells(
         return None
     unit = _TASK
     found = _read(store, by, parts, both, unit, strata)
-    if set(found[0].keys[_named(_TASK)]) <= {None}:
+    tasks = found[0].keys[_named(_TASK)]
+    if tasks.null_count == len(tasks):
         unit = _USER
         found = _read(store, by, parts, both, unit, strata)
-    index = {row: number for number, row in enumerate(_tuples(rows, by))}
-    row = _rows_of(found[0], by, index)
+    row = _rows_of(found[0], by, rows)
     codes = {name: _codes(found[0].keys[_named(name)]) for name in (unit, _QUEUE)}
     own, queue = codes.values()
     fixed = _fixed_fields(by, both, strata)
@@ -126,7 +128,7 @@ def read_cells(
     days = None
     # without clusters there is no error; in one window both sides share their days
     if clusters and ratios and both[0].window != both[1].window:
-        days = _by_day(store, by, ratios, both, index)
+        days = _by_day(store, by, ratios, both, rows)
     # a cell is a pair of task and queue: the same task at another queue runs on other machines
     cell = own * (queue.max(initial=0) + 1) + queue
     stratum = _strata_of(found[0], strata)
@@ -138,7 +140,7 @@ def read_cells(
 def _strata_of(cells: Groups, strata: Sequence[Dimension]) -> Codes | None:
     if not strata:
         return None
-    return _codes(list(zip(*(cells.keys[_named(one.key)] for one in strata), strict=True)))
+    return _codes(*(cells.keys[_named(one.key)] for one in strata))
 
 
 def _fixed_fields(
@@ -156,16 +158,17 @@ def _by_day(
     by: Sequence[Dimension],
     parts: Sequence[Part],
     both: Sequence[Jobs],
-    index: Mapping[tuple[object, ...], int],
+    rows: Groups,
 ) -> Cells:
     day = Dimension(_named(_DAY), _DAY)
     found = aligned(*(groups(store, [*by, day], parts, jobs) for jobs in both))
     codes = _codes(found[0].keys[day.name])
-    return Cells(_rows_of(found[0], by, index), codes, (codes,), found)
+    return Cells(_rows_of(found[0], by, rows), codes, (codes,), found)
 
 
-def _rows_of(cells: Groups, by: Sequence[Dimension], index: Mapping[tuple[object, ...], int]) -> Codes:
-    return np.array([index[values] for values in _tuples(cells, by)], np.int64)
+def _rows_of(cells: Groups, by: Sequence[Dimension], rows: Groups) -> Codes:
+    # rows are all different, so that their numbers are their positions
+    return numbers_of(rows, cells, [dimension.name for dimension in by])[0][rows.number :]
 
 
 def _read(
@@ -203,12 +206,5 @@ def _named(key: str) -> str:
     return f"cell {key}"
 
 
-def _tuples(table: Groups, by: Sequence[Dimension]) -> list[tuple[object, ...]]:
-    if not by:
-        return [()] * table.number
-    return list(zip(*(table.keys[dimension.name] for dimension in by), strict=True))
-
-
-def _codes(values: Sequence[object]) -> Codes:
-    number = {value: index for index, value in enumerate(dict.fromkeys(values))}
-    return np.fromiter((number[value] for value in values), np.int64, len(values))
+def _codes(*columns: pa.ChunkedArray) -> Codes:
+    return numbered(columns, len(columns[0]))[0]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 import numpy as np
+import pyarrow as pa
 
 from esjobs.core.keys import Bins, TimePart
 from esjobs.core.query import Moment
@@ -36,7 +37,8 @@ def filled(groups: Groups, dimension: Dimension) -> Groups:
     if len(between) > MOST_ROWS:
         return groups
     missing = [_period(dimension, number) for number in between if number not in present]
-    keys = {dimension.name: [*groups.keys[dimension.name], *missing]}
+    stored = groups.keys[dimension.name]
+    keys = {dimension.name: pa.chunked_array([*stored.chunks, pa.array(missing, stored.type)])}
     parts = {
         part: np.append(values, [0.0 if isinstance(part, Moment) else np.nan] * len(missing))
         for part, values in groups.parts.items()
@@ -47,8 +49,8 @@ def filled(groups: Groups, dimension: Dimension) -> Groups:
 def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iterator[str]:
     """Yield one sentence per dimension with periods that have no row."""
     for dimension in by:
-        numbers = _numbers(groups, dimension)
-        if not dimension.calendar or not numbers:
+        numbers = _numbers(groups, dimension) if dimension.calendar else set()
+        if not numbers:
             continue
         first, last = min(numbers), max(numbers)
         if window is not None:
@@ -63,7 +65,7 @@ def gaps(groups: Groups, by: Sequence[Dimension], window: Window | None) -> Iter
 
 def _numbers(groups: Groups, dimension: Dimension) -> set[int]:
     # empty where some period or bin has no next one
-    periods = [period for period in groups.keys[dimension.name] if period is not None]
+    periods = groups.keys[dimension.name].drop_null().unique().to_pylist()
     if not all(_counts(dimension, period) for period in periods):
         return set()
     return {_number(dimension, period) for period in periods}
