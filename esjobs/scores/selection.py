@@ -8,7 +8,7 @@ from typing import Any
 from esjobs.core.query import Count, Days, Filter, In, Metric, Present, Query, Range, Sum, SumProduct
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.schema.scores import SCORES
+from esjobs.schema.scores import SCORE_COLUMNS, SCORES
 from esjobs.scores.findings import SCORED_AREAS
 from esjobs.store.base import JobStore
 
@@ -26,7 +26,7 @@ class Selection:
     @property
     def column(self) -> str:
         """Column of the score."""
-        return "score_sum" if self.score == "sum" else self.score
+        return SCORE_COLUMNS[self.score]
 
     @property
     def definition(self) -> str:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.keys import Bins, Named
+from esjobs.core.errors import UsageError
+from esjobs.core.keys import Bins, Named, TimePart, beginning
 from esjobs.core.query import (
     DropRule,
     Either,
@@ -21,6 +22,7 @@ from esjobs.core.query import (
     Moment,
     Query,
     adds_up,
+    filter_fields,
     is_count,
 )
 from esjobs.core.window import Window
@@ -28,8 +30,9 @@ from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
 from esjobs.records.jobs.questions.formulas import Floats, Part, unnamed
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
+from esjobs.schema.scores import SCORES
 from esjobs.store.base import JobStore
-from esjobs.store.merge import floats, plain
+from esjobs.store.merge import floats, merged, plain
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,27 @@ class Groups:
         """Number of groups."""
         return len(next(iter(self.parts.values())))
 
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The keys of each group."""
+        return list(zip(*self.keys.values(), strict=True)) if self.keys else [()] * self.number
+
 
 def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs: Jobs) -> Groups:
-    """Return the groups of the jobs. One query; one more for resolved fields where a part does not add up.
+    """Return the groups of the jobs.
+
+    One query; one more for resolved fields where a part does not add up, and one for parts of scores.
 
     Where all parts are of the same jobs, such as failed ones, these and the names of all groups are queried:
     an engine finds some jobs faster than it looks at each.
     """
     wanted = list(dict.fromkeys(parts))
+    if of_scores := [part for part in wanted if isinstance(part, Moment) and _is_of_scores(part)]:
+        found = groups(store, by, [part for part in wanted if part not in of_scores], jobs)
+        scored = _scored(store, by, of_scores, jobs)
+        taken = _taken(found.rows, scored.rows)
+        values = {part: _of_rows(part, scored.parts[part], taken) for part in of_scores}
+        return Groups(found.keys, {part: (found.parts | values)[part] for part in wanted})
     if by and _are_of_few_jobs(wanted):
         return _of_few(store, by, [part for part in wanted if isinstance(part, Moment)], jobs)
     return _groups(store, by, wanted, jobs)
@@ -74,6 +90,50 @@ def _groups(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], jo
         {dimension.name: table.column(dimension.key).to_pylist() for dimension in by},
         {part: floats(table.column(name)) for part, name in named.items()},
     )
+
+
+def _is_of_scores(part: Moment) -> bool:
+    return not all(map(fields.is_field, part.factors))
+
+
+def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], jobs: Jobs) -> Groups:
+    """Return groups of the scores of the jobs; :class:`UsageError` for what scores do not know."""
+    periods = {
+        each.key: each.made.part
+        for each in by
+        if isinstance(each.made, TimePart) and each.made.part != "hour"
+    }
+    keys = {each.key: "day" if each.key in periods else _score_key(each.key) for each in by}
+    _require_of_scores(keys.values(), jobs)
+    named = {part: f"part {number}" for number, part in enumerate(wanted)}
+    metrics = tuple(unnamed(part, name) for part, name in named.items())
+    stored = tuple(dict.fromkeys(keys.values()))
+    question = Query(stored, metrics, jobs.window, jobs.where, over=SCORES)
+    table = plain(store.aggregate(question).table)
+    for key, period in periods.items():
+        days = table.column("day").to_pylist()
+        table = table.append_column(key, pa.array([beginning(period, day) for day in days], pa.date32()))
+    resolved = [key for key in keys if key not in table.column_names]
+    answer = resolve_keys(table, list(keys), resolvers(store, resolved, jobs.window))
+    answer = merged(answer.select([*keys, *named.values()]), list(keys)) if keys else answer
+    return Groups(
+        {each.name: answer.column(each.key).to_pylist() for each in by},
+        {part: floats(answer.column(name)) for part, name in named.items()},
+    )
+
+
+def _score_key(key: str) -> str:
+    return key if key in SCORES.column_names else source_of(key) or key
+
+
+def _require_of_scores(keys: Iterable[str], jobs: Jobs) -> None:
+    if jobs.drops:
+        raise UsageError("gpu_efficiency is a mean of scores, which cleaning rules do not know; omit --clean")
+    for name in (*keys, *filter_fields(jobs.where)):
+        if name not in SCORES.column_names:
+            raise UsageError(
+                f"gpu_efficiency is a mean of scores, which have no '{name}'; columns: esjobs show scores"
+            )
 
 
 def _are_of_few_jobs(parts: Sequence[Part]) -> bool:
@@ -92,11 +152,10 @@ def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs
     # of a group without such jobs counts are 0 and sums null
     of_all = _groups(store, by, [part for part in wanted if not part.where], jobs)
     keys, parts = of_all.keys, dict(of_all.parts)
-    rows = list(zip(*keys.values(), strict=True))
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
         met = {replace(part, where=()): part for part in wanted if part.where == condition}
         some = groups(store, by, met, replace(jobs, where=(*jobs.where, *condition)))
-        taken = _taken(rows, list(zip(*some.keys.values(), strict=True)))
+        taken = _taken(of_all.rows, some.rows)
         for bare, part in met.items():
             parts[part] = _of_rows(part, some.parts[bare], taken)
     return Groups(keys, {part: parts[part] for part in wanted})
@@ -127,10 +186,7 @@ def _named(store: JobStore, question: Query, name: str, resolve: Resolver) -> Na
 
 def aligned(now: Groups, before: Groups) -> list[Groups]:
     """The groups of two windows in one order: those of the first, then those that only the second has."""
-    found, past = (
-        list(zip(*side.keys.values(), strict=True)) if side.keys else [()] * side.number
-        for side in (now, before)
-    )
+    found, past = now.rows, before.rows
     # dict keeps the order of the first window
     rows = list(dict.fromkeys([*found, *past]))
     keys = {name: [row[index] for row in rows] for index, name in enumerate(now.keys)}
