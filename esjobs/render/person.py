@@ -17,8 +17,8 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
 from esjobs.render.profile.sections import Section
 from esjobs.schema.issues import ISSUES, SEVERITIES
-from esjobs.schema.scores import OWN_ROW, SCORE_CHOICES, SCORES
-from esjobs.scores.rank import rank
+from esjobs.schema.scores import OWN_ROW, SCORES
+from esjobs.scores.rank import rankings
 from esjobs.store.base import JobStore
 
 ISSUE_COLUMNS = (
@@ -107,7 +107,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
     """Return everything about a user or project.
 
     Raises :class:`NoJobsError` without jobs, :class:`UsageError` with close names for one without any. Cost:
-    four grouped queries to the jobs, four per score, four to the issues, and some rows.
+    four grouped queries to the jobs, three per score, four to the issues, and some rows.
     """
     names = query_jobs(store, [kind], ["jobs"], window=window).column(kind).drop_null().to_pylist()
     (name,) = as_stored(f"no job has the {kind}", [name], names, f"esjobs query --by {kind}")
@@ -119,7 +119,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
         window,
         query_jobs(store, [], _TOTALS, where=where, window=window).to_pylist()[0],
         {field: _groups(store, field, where, window) for field, _ in _GROUPS},
-        [row for score in SCORE_CHOICES for row in _ranked(store, kind, name, score, window)],
+        list(_ranked(store, kind, name, window)),
         next(iter(_work(store, (kind,), chosen, window)), None),
         _work(store, ("detector",), chosen, window),
         _hints(store, kind, name, window),
@@ -151,16 +151,13 @@ def _groups(store: JobStore, field: str, where: Sequence[str], window: Window | 
     return sorted((row for row in rows if row[field]), key=lambda row: -(row["core_h"] or 0.0))[:_TOP]
 
 
-def _ranked(store: JobStore, kind: str, name: str, score: str, window: Window | None) -> Iterator[Row]:
-    """Yield the row of the name in a ranking, with its place; nothing without a score."""
-    try:
-        rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()
-    except NoResultError:
-        return
-    scored = [row for row in rows if row["score"] is not None]
-    for place, row in enumerate(scored, 1):
-        if row["name"] == name:
-            yield {**row, "name": score, "place": place, "n_names": len(scored)}
+def _ranked(store: JobStore, kind: str, name: str, window: Window | None) -> Iterator[Row]:
+    """Yield the row of the name in the ranking of each of its scores, with its place."""
+    for score, rows in rankings(store, kind, In(kind, (name,)), window=window):
+        scored = [row for row in rows if row["score"] is not None]
+        for place, row in enumerate(scored, 1):
+            if row["name"] == name:
+                yield {**row, "name": score, "place": place, "n_names": len(scored)}
 
 
 def _work(

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.numbers import many, percent
-from esjobs.core.query import In, Missing, Present, Query, Sum
+from esjobs.core.query import Filter, In, Missing, Present, Query, Sum, SumWhere
 from esjobs.core.rates import FEW_JOBS, said
 from esjobs.core.window import Window
 from esjobs.publish.publication import finite
@@ -21,6 +22,7 @@ from esjobs.schema.scores import (
     OWN_ROW,
     RANKED,
     SCORE_CHOICES,
+    SCORE_COLUMNS,
     SCORES,
     USUAL_WEIGHTS,
     WEIGHTS,
@@ -31,6 +33,7 @@ from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicte
 from esjobs.scores.scoring import OUTSIDE
 from esjobs.scores.selection import Selection
 from esjobs.store.base import JobStore
+from esjobs.store.merge import floats
 
 RANK_SCHEMA = pa.schema(
     [
@@ -81,17 +84,7 @@ def rank(
 
     Cost: two grouped queries and two small ones; by ``job`` the rows shown.
     """
-    _require("by", by, BY)
-    _require("score", score, SCORE_CHOICES)
-    weight = weight or USUAL_WEIGHTS[score]
-    _require("weight", weight, tuple(WEIGHTS))
-    if predicted and score not in PREDICTED_NAMES:
-        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
-    if predicted and weight not in PREDICTED_SCORES.column_names:
-        raise UsageError(f"predicted scores have no {WEIGHTS[weight]}; use another weight")
-    chosen = Selection(store, score, weight, window, variant)
-    if variant is not None and not chosen.definition:
-        raise UsageError(f"{score} has only one definition; omit the variant")
+    chosen = _selection(store, by, score, window, weight, variant, predicted=predicted)
     rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
     if not rows.num_rows:
         raise NoResultError(_nothing_scored(window, variant))
@@ -103,13 +96,52 @@ def rank(
     return Answer(rows, tuple(notes))
 
 
+def rankings(
+    store: JobStore, by: str, where: Filter, *, window: Window | None = None
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each score that some matching job has, with the ranking of all names, without notes.
+
+    Cost: a query, and three grouped ones a score.
+    """
+    scored = tuple(SumWhere("n_jobs", (column,), score) for score, column in SCORE_COLUMNS.items())
+    (found,) = store.aggregate(Query((), scored, window, (where,), over=SCORES)).table.to_pylist()
+    for score in SCORE_COLUMNS:
+        if found[score]:
+            chosen = _selection(store, by, score, window)
+            yield score, _names(chosen, by, None, predicted=False).to_pylist()
+
+
+def _selection(
+    store: JobStore,
+    by: str,
+    score: str,
+    window: Window | None,
+    weight: str | None = None,
+    variant: str | None = None,
+    *,
+    predicted: bool = False,
+) -> Selection:
+    _require("by", by, BY)
+    _require("score", score, SCORE_CHOICES)
+    weight = weight or USUAL_WEIGHTS[score]
+    _require("weight", weight, tuple(WEIGHTS))
+    if predicted and score not in PREDICTED_NAMES:
+        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
+    if predicted and weight not in PREDICTED_SCORES.column_names:
+        raise UsageError(f"predicted scores have no {WEIGHTS[weight]}; use another weight")
+    chosen = Selection(store, score, weight, window, variant)
+    if variant is not None and not chosen.definition:
+        raise UsageError(f"{score} has only one definition; omit the variant")
+    return chosen
+
+
 def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.Table:
     column = chosen.column
     hours = tuple(Sum(name, name) for name in WEIGHTS)
     metrics = (Sum("n_jobs", "n_jobs"), *hours, Sum("idle_core_h", "wasted"))
     totals = chosen.store.aggregate(Query((by,), metrics, chosen.window, over=SCORES)).table.to_pylist()
     sums: dict[str | None, Mapping[str, Any]] = {
-        row[by]: row for row in chosen.sums((by,), column, (Present(column),), SCORES)
+        row[by]: row for row in chosen.sums((by,), column, (Present(column),), SCORES).to_pylist()
     }
     schema = RANK_SCHEMA
     if predicted:
@@ -145,14 +177,14 @@ def _intervals(chosen: Selection, by: str) -> dict[str | None, dict[str, Any]]:
     column = chosen.column
     keys = (by, *cluster_columns(by))
     clusters = chosen.sums(keys, column, (Present(column),), SCORES, squares=False)
-    if not clusters:
+    if not clusters.num_rows:
         return {}
-    index = {name: number for number, name in enumerate(dict.fromkeys(row[by] for row in clusters))}
+    of_clusters = pc.dictionary_encode(clusters[by].cast(pa.string()), "encode").combine_chunks()
+    index = {name: number for number, name in enumerate(of_clusters.dictionary.to_pylist())}
     weighted, weights, n_jobs = (
-        np.nan_to_num(np.array([row[name] for row in clusters], float))
-        for name in ("weighted", "weights", "n_scored")
+        np.nan_to_num(floats(clusters[name])) for name in ("weighted", "weights", "n_scored")
     )
-    found = means(np.array([index[row[by]] for row in clusters]), weighted, weights, n_jobs, len(index))
+    found = means(of_clusters.indices.to_numpy().astype(np.int64), weighted, weights, n_jobs, len(index))
     return {
         name: {
             "differs": found.differs[number],

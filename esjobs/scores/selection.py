@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from esjobs.core.query import Count, Days, Filter, In, Metric, Present, Query, Range, Sum, SumProduct
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
@@ -47,7 +49,7 @@ class Selection:
 
     def sums(
         self, keys: Sequence[str], value: str, where: Sequence[Filter], table: Table, *, squares: bool = True
-    ) -> list[dict[str, Any]]:
+    ) -> pa.Table:
         """Return by keys the count of weighted scores and the sums behind their mean and its spread."""
         jobs = Sum("n_jobs", "n_scored") if "n_jobs" in table.column_names else Count("n_scored")
         metrics: list[Metric] = [
@@ -59,7 +61,7 @@ class Selection:
             metrics.append(SumProduct(f"{value}_sq", self.weight, "squares"))
         filters = (*self.where, *where, Present(self.weight))
         query = Query(tuple(keys), tuple(metrics), self.window, filters, over=table)
-        return self._rows(query)
+        return self.store.aggregate(query).table
 
     def hours(self, where: Sequence[Filter], table: Table = SCORES) -> float:
         """Return the hours of the jobs that match."""
