@@ -41,9 +41,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--jobs", type=int, default=200_000)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/hpc_jobs.md"))
+    parser.add_argument("--sampled", type=int, default=10_000, help="jobs with time series")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    args.out.write_text(page(args.jobs, args.seed))
+    args.out.write_text(page(args.jobs, args.sampled, args.seed))
 
 
 def made_jobs(number: int, seed: int) -> pa.Table:
@@ -108,7 +109,40 @@ def running_step(folder: Path, seed: int) -> list[str]:
     return ["--config", f"{folder}/esjobs.toml", "detect", "--running"]
 
 
-def page(number: int, seed: int) -> str:
+_POINTS = 500
+# Jobs in a file of samples
+_PER_FILE = 500
+
+
+def sampled_files(folder: Path, number: int, seed: int) -> tuple[Path, list[Path]]:
+    """Write records of jobs of 500 minutes, and files with a sample of each metric a minute."""
+    rng = np.random.default_rng(seed)
+    jobs = made_jobs(number, seed)
+    wall = np.full(number, 60.0 * _POINTS)
+    ends = jobs["end_time"].to_numpy().astype("datetime64[s]").astype(np.float64)
+    starts = pa.array(((ends - wall) * 1e6).astype(np.int64)).cast(pa.timestamp("us", "UTC"))
+    for name, column in (("wall_s", pa.array(wall)), ("start_time", starts)):
+        jobs = jobs.set_column(jobs.column_names.index(name), name, column)
+    records = folder / "sampled.parquet"
+    pq.write_table(jobs, records)
+    files = []
+    for first in range(0, number, _PER_FILE):
+        ids = np.arange(first, min(first + _PER_FILE, number))
+        shape = (len(ids), len(_METRICS), _POINTS)
+        job, metric, point = np.indices(shape, np.int32).reshape(3, -1)
+        samples = {
+            "job_id": pa.DictionaryArray.from_arrays(job, pa.array(map(str, ids))),
+            "metric": pa.DictionaryArray.from_arrays(metric, pa.array(_METRICS)),
+            "time": (ends - wall)[ids][job] + 60.0 * (point + 1),
+            "value": rng.random(job.size),
+            "unit": pa.repeat("n1", job.size),
+        }
+        files.append(folder / f"samples-{first}.parquet")
+        pq.write_table(pa.table(samples), files[-1])
+    return records, files
+
+
+def page(number: int, sampled: int, seed: int) -> str:
     """Run the steps, and return their costs as a page."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -124,6 +158,17 @@ def page(number: int, seed: int) -> str:
         spent = run([sys.executable, "-m", "esjobs", "--store", store, *running_step(Path(folder), seed)])
         memory = f"{spent.peak_b / 1e6:,.0f}"
         rows.append(f"| a look at running jobs | {spent.cpu_s:.1f} | {spent.wall_s:.1f} | {memory} | |")
+        store = f"duckdb:{folder}/sampled.duckdb"
+        records, files = sampled_files(Path(folder), sampled, seed)
+        command = [sys.executable, "-m", "esjobs", "--store", store]
+        run([*command, "ingest", "jobs", str(records)])
+        for name, words in (
+            ("ingest of series", ("ingest", "series", *map(str, files), "--set", "source=alpha")),
+            ("detect, with series", ("detect",)),
+        ):
+            spent = run([*command, *words])
+            memory = f"{spent.peak_b / 1e6:,.0f}"
+            rows.append(f"| {name} | {spent.cpu_s:.1f} | {spent.wall_s:.1f} | {memory} | |")
     about = ", ".join(f"{name} {value}" for name, value in describe().items())
     return "\n".join(
         [
@@ -131,7 +176,8 @@ def page(number: int, seed: int) -> str:
             "",
             f"{number:,} jobs of {_DAYS} days with {len(_COUNTERS)} counters, no time series, in an embedded "
             f"store. The last column is scaled. A look: {_RUNNING:,} running jobs, {len(_METRICS)} metrics "
-            f"of 240 samples. The machine was shared: load {load()[0]:.1f}. {about}.",
+            f"of 240 samples. Series: {sampled:,} jobs, {len(_METRICS)} metrics of {_POINTS} samples. "
+            f"The machine was shared: load {load()[0]:.1f}. {about}.",
             "",
             "| step | processor, s | wall, s | largest memory, MB | processor s per million jobs |",
             "|---|---|---|---|---|",

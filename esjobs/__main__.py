@@ -1,6 +1,6 @@
 """``python -m esjobs``."""
 
-from esjobs.cli.start import program
+from esjobs.cli.start import command
 
 if __name__ == "__main__":
-    program()
+    command()

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from esjobs.core.window import Window
 from esjobs.store.base import JobStore
-from esjobs.store.files.destination import writing_text
+from esjobs.store.files.destination import writing, writing_text
 
 Content = TypeVar("Content")
 
@@ -32,8 +32,18 @@ class Page(Generic[Content]):
         return self._html()
 
     def save(self, out: str | Path) -> Path:
-        """Write the HTML page into a file. Raises :class:`InputError` when it cannot be written."""
+        """Write the page into a file: HTML, or PDF if it is named so, which a browser prints.
+
+        Raises :class:`InputError` when it cannot be written.
+        """
         html = self.html
+        if Path(out).suffix.lower() == ".pdf":
+            from esjobs.render.printing import printed
+
+            pdf = printed(html)
+            with writing(out) as file:
+                file.write(pdf)
+            return Path(out)
         with writing_text(out) as stream:
             stream.write(html)
         return Path(out)

@@ -317,12 +317,15 @@ class Session:
         from esjobs.issues.earlier_runs import earlier_runs
         from esjobs.issues.one_job import job_story
         from esjobs.records.clusters.reading import clusters_of
-        from esjobs.scores.score import score_of_job
 
         settings = self._context.settings
         found = job_story(self.store, job_id, source, clusters=partial(clusters_of, settings))
-        # ordinary jobs of large days have no row
-        scores = found.scores or score_of_job(self.store, found.source, found.job_id, settings)
+        scores = found.scores
+        if scores is None:
+            # ordinary jobs of large days have no row
+            from esjobs.scores.score import score_of_job
+
+            scores = score_of_job(self.store, found.source, found.job_id, settings)
         runs = earlier_runs(self.store, found)
         story = replace(found, scores=scores, monitoring=self.noise.sentences(), runs=runs)
 

@@ -16,7 +16,7 @@ from esjobs.cli.options import (
 from esjobs.core.arguments import split
 from esjobs.issues.worklist import BY as ISSUES_BY
 from esjobs.schema.issues import SEVERITIES
-from esjobs.schema.scores import BY, WEIGHTS
+from esjobs.schema.scores import BY, USUAL_WEIGHTS, WEIGHTS
 
 
 @example("esjobs rank --by project --top 10", "esjobs rank --by user --weight core_h --top 10")
@@ -28,10 +28,8 @@ from esjobs.schema.scores import BY, WEIGHTS
 @top_option(25)
 @click.option(
     "--weight",
-    default="node_h",
-    show_default=True,
     type=click.Choice(WEIGHTS),
-    help="Weight of a job in the mean.",
+    help="Weight of a job in the mean. [default: gpu_h for gpu_efficiency, else node_h]",
 )
 @click.option("--variant", metavar="NAME", help="Score definition (CPU family): hsw, skx, zen4, ...")
 @click.option("--predicted", is_flag=True, help="Include predicted scores, and show their share.")
@@ -43,7 +41,7 @@ def rank(
     by: str,
     chosen: str,
     top: int,
-    weight: str,
+    weight: str | None,
     variant: str | None,
     predicted: bool,
     window: str | None,
@@ -52,11 +50,12 @@ def rank(
 ) -> None:
     """Rank users, projects, queues or applications by mean score, worst first.
 
-    The best score is 0, the best cpu_efficiency 1. coverage: fraction of the hours with a score. spread:
-    weighted standard deviation over jobs. score_low, score_high: 95 % interval, which allows for similar jobs
-    of one user, queue and application. differs: more than 3 standard errors from the rest. Names with fewer
-    than 5 jobs come last, without an interval.
+    The best score is 0, the best cpu_efficiency or gpu_efficiency 1. coverage: fraction of the hours with a
+    score. spread: weighted standard deviation over jobs. score_low, score_high: 95 % interval, which allows
+    for similar jobs of one user, queue and application. differs: more than 3 standard errors from the rest.
+    Names with fewer than 5 jobs come last, without an interval.
     """
+    weight = weight or USUAL_WEIGHTS[chosen]
     with obj.session() as session:
         ranked = session.scores.rank(
             by, chosen, window=window, top=top or None, weight=weight, variant=variant, predicted=predicted

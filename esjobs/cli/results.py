@@ -357,11 +357,16 @@ def _rows_out(
 
 
 @example(
-    "esjobs report --out report.html", "esjobs report --usage --window 2025-06-01/2025-07-01 --out usage.html"
+    "esjobs report --out report.html",
+    "esjobs report --usage --window 2025-06-01/2025-07-01 --out usage.html",
 )
 @click.command()
 @click.option(
-    "--out", "-o", required=True, metavar="FILE", help="Output: HTML file, or - for standard output."
+    "--out",
+    "-o",
+    required=True,
+    metavar="FILE",
+    help="Output: HTML file, PDF (by Chromium) if named so, or - for standard output.",
 )
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest complete one.")
 @click.option(

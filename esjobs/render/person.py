@@ -17,8 +17,8 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
 from esjobs.render.profile.sections import Section
 from esjobs.schema.issues import ISSUES, SEVERITIES
-from esjobs.schema.scores import OWN_ROW, RANKED, SCORES
-from esjobs.scores.rank import rank
+from esjobs.schema.scores import OWN_ROW, SCORES
+from esjobs.scores.rank import rankings
 from esjobs.store.base import JobStore
 
 ISSUE_COLUMNS = (
@@ -36,9 +36,19 @@ ISSUE_COLUMNS = (
 Row = Mapping[str, Any]
 _TOTALS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h", "cancelled_core_h"),
-    *("waiting_median_s", "time_used", "memory_used", "gpu_h", "energy_kwh"),
+    *("waiting_median_s", "time_used", "memory_used", "gpu_h", "gpu_efficiency", "energy_kwh"),
 )
-_OF_GROUPS = ("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate")
+GROUP_COLUMNS = (
+    ("jobs", "jobs", None),
+    ("core_h", "core-hours", 1.0),
+    ("gpu_h", "GPU-hours", 1.0),
+    ("efficiency", "CPU efficiency, %", 100.0),
+    ("gpu_efficiency", "GPU efficiency, %", 100.0),
+    ("idle_core_h", "idle core-hours", 1.0),
+    ("energy_kwh", "kWh", 1.0),
+    ("failure_rate", "failed jobs, %", 100.0),
+)
+"""Metrics of groups of jobs, with headings and factors."""
 _TOP = 10
 _HINTS = 200
 """Findings among which hints of rules are looked for, the costliest first."""
@@ -97,7 +107,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
     """Return everything about a user or project.
 
     Raises :class:`NoJobsError` without jobs, :class:`UsageError` with close names for one without any. Cost:
-    four grouped queries to the jobs, four per score, four to the issues, and some rows.
+    four grouped queries to the jobs, three per score, four to the issues, and some rows.
     """
     names = query_jobs(store, [kind], ["jobs"], window=window).column(kind).drop_null().to_pylist()
     (name,) = as_stored(f"no job has the {kind}", [name], names, f"esjobs query --by {kind}")
@@ -109,7 +119,7 @@ def person(store: JobStore, kind: str, name: str, window: Window | None = None) 
         window,
         query_jobs(store, [], _TOTALS, where=where, window=window).to_pylist()[0],
         {field: _groups(store, field, where, window) for field, _ in _GROUPS},
-        [row for score in ("sum", *RANKED[:-1]) for row in _ranked(store, kind, name, score, window)],
+        list(_ranked(store, kind, name, window)),
         next(iter(_work(store, (kind,), chosen, window)), None),
         _work(store, ("detector",), chosen, window),
         _hints(store, kind, name, window),
@@ -135,20 +145,19 @@ def _once(findings: Sequence[Row]) -> list[Row]:
 
 
 def _groups(store: JobStore, field: str, where: Sequence[str], window: Window | None) -> list[Row]:
-    rows = query_jobs(store, [field], _OF_GROUPS, where=where, window=window).to_pylist()
+    rows = query_jobs(
+        store, [field], [metric for metric, _, _ in GROUP_COLUMNS], where=where, window=window
+    ).to_pylist()
     return sorted((row for row in rows if row[field]), key=lambda row: -(row["core_h"] or 0.0))[:_TOP]
 
 
-def _ranked(store: JobStore, kind: str, name: str, score: str, window: Window | None) -> Iterator[Row]:
-    """Yield the row of the name in a ranking, with its place; nothing without a score."""
-    try:
-        rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()
-    except NoResultError:
-        return
-    scored = [row for row in rows if row["score"] is not None]
-    for place, row in enumerate(scored, 1):
-        if row["name"] == name:
-            yield {**row, "name": score, "place": place, "n_names": len(scored)}
+def _ranked(store: JobStore, kind: str, name: str, window: Window | None) -> Iterator[Row]:
+    """Yield the row of the name in the ranking of each of its scores, with its place."""
+    for score, rows in rankings(store, kind, In(kind, (name,)), window=window):
+        scored = [row for row in rows if row["score"] is not None]
+        for place, row in enumerate(scored, 1):
+            if row["name"] == name:
+                yield {**row, "name": score, "place": place, "n_names": len(scored)}
 
 
 def _work(
@@ -216,13 +225,15 @@ def used_hours(total: Row) -> str:
 
 
 def efficiency_sentence(total: Row) -> str:
-    """Return a sentence about the CPU efficiency of jobs and their idle hours."""
+    """Return sentences about the efficiency of jobs and their idle hours."""
+    gpus = total["gpu_efficiency"]
+    of_gpus = "" if gpus is None else f" GPU efficiency was {percent(gpus)}."
     if total["efficiency"] is None:
-        return "CPU efficiency is unknown: no record has CPU time."
+        return f"CPU efficiency is unknown: no record has CPU time.{of_gpus}"
     said = f"CPU efficiency was {percent(total['efficiency'])}"
     if total["efficiency"] > 1:
-        return f"{said}, which cannot be: check cores and CPU times of the records."
-    return f"{said}: {core_h(total['idle_core_h'])} were idle."
+        return f"{said}, which cannot be: check cores and CPU times of the records.{of_gpus}"
+    return f"{said}: {core_h(total['idle_core_h'])} were idle.{of_gpus}"
 
 
 def _requests(total: Row) -> Iterator[str]:
@@ -253,8 +264,8 @@ def _scores(of: Person) -> Section:
         for row in of.ranks
     ]
     about = (
-        f"Means weighted by node-hours; 0 is best, 100 worst; cpu_efficiency: 1 is best. Place 1: the worst "
-        f"{of.kind}. Places of names that do not differ have no meaning."
+        "Means weighted by node-hours, gpu_efficiency by GPU-hours; 0 is best, 100 worst; efficiencies: 1 is "
+        f"best. Place 1: the worst {of.kind}. Places of names that do not differ have no meaning."
     )
     return Section(title, about, table=_table(rows))
 
@@ -332,18 +343,17 @@ def _wasteful(of: Person) -> Section | None:
 
 
 def _group(field: str, title: str, groups: Sequence[Row]) -> Section | None:
-    rows = [
-        {
-            field: row[field],
-            "jobs": row["jobs"],
-            "core-hours": row["core_h"],
-            "CPU efficiency, %": _of_hundred(row["efficiency"]),
-            "idle core-hours": row["idle_core_h"],
-            "failed jobs, %": _of_hundred(row["failure_rate"]),
-        }
-        for row in groups
-    ]
+    rows = [group_cells(row, field, GROUP_COLUMNS) for row in groups]
     return Section(title, table=_table(rows)) if rows else None
+
+
+def group_cells(row: Row, field: str, columns: Sequence[tuple[str, str, float | None]]) -> dict[str, Any]:
+    """Return the cells of a group of jobs by heading; ``columns``: metric, heading, factor."""
+    cells: dict[str, Any] = {field: row[field] or "not recorded"}
+    for metric, heading, factor in columns:
+        value = row[metric]
+        cells[heading] = value if value is None or factor is None else round(factor * value, 2)
+    return cells
 
 
 def _of_hundred(share: float | None) -> float | None:

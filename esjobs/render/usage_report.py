@@ -22,7 +22,13 @@ from esjobs.issues.worklist import counted_only, work_list
 from esjobs.publish.publication import finite
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
-from esjobs.render.person import ISSUE_COLUMNS, efficiency_sentence, used_hours
+from esjobs.render.person import (
+    GROUP_COLUMNS,
+    ISSUE_COLUMNS,
+    efficiency_sentence,
+    group_cells,
+    used_hours,
+)
 from esjobs.render.profile_page import columns_of, curve, points
 from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
@@ -32,16 +38,11 @@ TOP = 20
 """Queues, projects and users that are listed, those of most core-hours."""
 _METRICS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h"),
-    *("cancelled_core_h", "waiting_median_s", "waiting_p95_s", "gpu_h", "energy_kwh"),
+    *("cancelled_core_h", "waiting_median_s", "waiting_p95_s", "gpu_h", "gpu_efficiency", "energy_kwh"),
 )
 # Metric, heading and factor of the columns of queues, projects and users
 _COLUMNS = (
-    ("jobs", "jobs", None),
-    ("core_h", "core-hours", 1.0),
-    ("gpu_h", "GPU-hours", 1.0),
-    ("efficiency", "CPU efficiency, %", 100.0),
-    ("idle_core_h", "idle core-hours", 1.0),
-    ("failure_rate", "failed jobs, %", 100.0),
+    *GROUP_COLUMNS,
     ("lost_core_h", "lost core-hours", 1.0),
     ("waiting_median_s", "median waiting, h", 1 / 3600),
 )
@@ -148,15 +149,9 @@ def _names(store: JobStore, window: Window, field: str, title: str) -> Part | No
     if groups.column(field).null_count == len(groups):
         return None
     about = f"The {TOP} of {count(len(groups))} with most core-hours." if len(groups) > TOP else ""
-    return _table(title, [_named(row, field) for row in groups.slice(0, TOP).to_pylist()], about)
-
-
-def _named(row: Row, field: str) -> Row:
-    cells: Row = {field: row[field] or "not recorded"}
-    for metric, heading, factor in _COLUMNS:
-        value = row[metric]
-        cells[heading] = value if value is None or factor is None else round(factor * value, 2)
-    return cells
+    return _table(
+        title, [group_cells(row, field, _COLUMNS) for row in groups.slice(0, TOP).to_pylist()], about
+    )
 
 
 def _table(title: str, rows: Sequence[Row], about: str = "") -> Part:

@@ -65,7 +65,7 @@ SCORES = Table(
         column("time_used_frac", "number", "wall-clock time over requested; above 1: ran past it"),
         column("memory_used_frac", "number", "largest memory over requested"),
         column("cores_used_frac", "number", "mean busy cores over requested"),
-        column("gpus_used_frac", "number", "mean busy GPUs over requested"),
+        column("gpus_used_frac", "number", "mean busy GPUs over requested: the GPU efficiency"),
         column("requested_wall_s", "number", "requested wall-clock time", "s"),
         column("requested_memory_b", "number", "requested memory of the job", "B"),
         column("used_memory_b", "number", "largest memory in use: proportional if known, else resident", "B"),
@@ -112,6 +112,12 @@ SCORES = Table(
             values=("warps", "activity"),
         ),
         column("n_jobs", "integer", "jobs of the row; those that share one have sums and means", "jobs"),
+        column("gpus_used_frac_sq", "number", "square of gpus_used_frac, for standard deviations over jobs"),
+        column(
+            "job_name",
+            "keyword",
+            "name of the job; null in shared rows without gpus_used_frac",
+        ),
     ),
     time="end_time",
     made_by="score",
@@ -128,10 +134,13 @@ NAMES = ("user", "project", "queue", "application", "processing_type", "cpu_mode
 """Name columns that can be ranked."""
 BY = (*NAMES, "job")
 """The same, and the jobs one by one."""
-SCORE_CHOICES = ("sum", *(name for name in RANKED if name != "score_sum"))
-"""By what; ``sum``: of the scores that a job has."""
-WEIGHTS = {"node_h": "node-hours", "core_h": "core-hours"}
-BEST_IS_HIGH = ("cpu_efficiency",)
+SCORE_COLUMNS = {"sum": "score_sum", **{name: name for name in MEASURES}, "gpu_efficiency": "gpus_used_frac"}
+"""By what; ``sum``: of the scores that a job has. The column of each."""
+SCORE_CHOICES = tuple(SCORE_COLUMNS)
+USUAL_WEIGHTS = {name: "gpu_h" if name == "gpu_efficiency" else "node_h" for name in SCORE_CHOICES}
+"""Hours by which jobs count in the mean of each."""
+WEIGHTS = {"node_h": "node-hours", "core_h": "core-hours", "gpu_h": "GPU-hours"}
+BEST_IS_HIGH = ("cpu_efficiency", "gpu_efficiency")
 """Measures that are good when large; every other one is good at 0."""
 
 TABLES = (SCORES,)

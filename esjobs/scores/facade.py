@@ -30,14 +30,15 @@ class Scores(Facade):
         *,
         window: WindowLike = None,
         top: int | None = 25,
-        weight: str = "node_h",
+        weight: str | None = None,
         variant: str | None = None,
         predicted: bool = False,
     ) -> Answer:
         """Rank names by the mean of a score, weighted by their hours, worst first.
 
         ``by``: user, project, site, application, processing_type, cpu_model or job. ``score``: a score,
-        ``cpu_efficiency``, or ``sum`` of the scores of a job. Raises :class:`NoResultError` without scores.
+        ``cpu_efficiency``, ``gpu_efficiency``, or ``sum`` of the scores of a job. ``weight`` None: ``gpu_h``
+        for ``gpu_efficiency``, else ``node_h``. Raises :class:`NoResultError` without scores.
 
         >>> import esjobs
         >>> from esjobs.core.errors import NoResultError

@@ -1,9 +1,9 @@
 """Rows of a large day: jobs that somebody looks at have rows of their own, the others share rows.
 
-A shared row stands for jobs equal in every name and reason, in cores, nodes and GPUs, and in the numbers that
-their records have. Hours, seconds and bytes are sums over its jobs; ratios are means weighted by wall-clock
-time. Node-hours and core-hours of such jobs are proportional to it: sums and means over rows are those over
-jobs.
+A shared row stands for jobs equal in every name but their own and reason, in cores, nodes and GPUs, and in
+the numbers that their records have; those with a GPU load are equal in their own name, too. Hours, seconds
+and bytes are sums over its jobs; ratios are means weighted by wall-clock time. Node-hours, core-hours and
+GPU-hours of such jobs are proportional to it: sums and means over rows are those over jobs.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,8 @@ _SUMS = (
 )
 _MEANS = (
     *("cpu_efficiency", "cpu_efficiency_unclipped", "cpu_efficiency_sq"),
-    *("time_used_frac", "memory_used_frac", "cores_used_frac", "gpus_used_frac"),
+    *("time_used_frac", "memory_used_frac", "cores_used_frac"),
+    *("gpus_used_frac", "gpus_used_frac_sq"),
 )
 _KEYS = tuple(
     each.name
@@ -86,6 +87,9 @@ def _summable(rows: pa.Table) -> pa.Table:
         rows[name].is_valid().to_numpy().astype(np.int64) << place for place, name in enumerate(_NUMBERS)
     ]
     columns = {name: rows[name] for name in (*_KEYS, "end_time", "n_jobs", *_SUMS)}
+    # names of jobs are many: they divide only the rows that are asked for by them
+    of_gpus = rows["gpus_used_frac"].is_valid()
+    columns["job_name"] = pc.if_else(of_gpus, rows["job_name"], pa.scalar(None, rows["job_name"].type))
     columns |= {name: pc.multiply(rows[name], rows["wall_s"]) for name in _MEANS}
     return pa.table({**columns, _PRESENT: pa.array(np.bitwise_or.reduce(masks))})
 

@@ -25,7 +25,7 @@ def predicted_sums(
     """Return the sums by name with predictions added, and the predicted share of the hours."""
     sums: dict[str | None, Mapping[str, Any]] = dict(measured)
     weights = {name: 0.0 for name, row in measured.items() if row["weights"]}
-    for row in chosen.sums((by,), "value", _current(chosen), PREDICTED_SCORES):
+    for row in chosen.sums((by,), "value", _current(chosen), PREDICTED_SCORES).to_pylist():
         both = measured.get(row[by], {}), row
         sums[row[by]] = {name: sum(one.get(name) or 0 for one in both) for name in _SUMS}
         weights[row[by]] = row["weights"] or 0.0

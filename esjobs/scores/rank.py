@@ -7,21 +7,33 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.numbers import many, percent
-from esjobs.core.query import In, Missing, Present, Query, Sum
+from esjobs.core.query import Filter, In, Missing, Present, Query, Sum, SumWhere
 from esjobs.core.rates import FEW_JOBS, said
 from esjobs.core.window import Window
 from esjobs.publish.publication import finite
 from esjobs.records.answer import Answer
-from esjobs.schema.scores import BEST_IS_HIGH, BY, OWN_ROW, RANKED, SCORE_CHOICES, SCORES, WEIGHTS
-from esjobs.schema.similar import PREDICTED_NAMES
+from esjobs.schema.scores import (
+    BEST_IS_HIGH,
+    BY,
+    OWN_ROW,
+    RANKED,
+    SCORE_CHOICES,
+    SCORE_COLUMNS,
+    SCORES,
+    USUAL_WEIGHTS,
+    WEIGHTS,
+)
+from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.scores.intervals import cluster_columns, means
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
 from esjobs.scores.scoring import OUTSIDE
 from esjobs.scores.selection import Selection
 from esjobs.store.base import JobStore
+from esjobs.store.merge import floats
 
 RANK_SCHEMA = pa.schema(
     [
@@ -29,6 +41,7 @@ RANK_SCHEMA = pa.schema(
         *(("node_h", pa.float64()), ("n_jobs", pa.int64()), ("spread", pa.float64())),
         *(("core_h", pa.float64()), ("n_scored", pa.int64()), ("idle_core_h", pa.float64())),
         *(("score_low", pa.float64()), ("score_high", pa.float64()), ("differs", pa.bool_())),
+        ("gpu_h", pa.float64()),
     ]
 )
 JOB_SCHEMA = pa.schema(
@@ -52,7 +65,7 @@ def rank(
     *,
     window: Window | None = None,
     top: int | None = 25,
-    weight: str = "node_h",
+    weight: str | None = None,
     variant: str | None = None,
     predicted: bool = False,
 ) -> Answer:
@@ -60,25 +73,18 @@ def rank(
 
     Per name: ``score`` is sum(score x hours) / sum(hours) over jobs that have both; ``coverage`` their share
     of the name's hours; ``spread`` the weighted standard deviation over jobs. ``node_h``, ``core_h``,
-    ``n_jobs`` and ``idle_core_h`` are of all jobs, ``n_scored`` of scored ones. ``score_low``,
+    ``gpu_h``, ``n_jobs`` and ``idle_core_h`` are of all jobs, ``n_scored`` of scored ones. ``score_low``,
     ``score_high``: 95 % interval (:mod:`esjobs.scores.intervals`), null below five jobs or clusters;
     ``differs``: more than three standard errors from the rest.
 
     Order: the better end of the interval, else the score; then names with fewer than five scored jobs; then
-    names without a score. ``variant``: only jobs with this score definition. ``predicted``: include predicted
-    scores, with their share in ``predicted_share``. Raises :class:`UsageError` for invalid arguments,
-    :class:`NoResultError` if no job of the window is scored.
+    names without a score. ``weight`` None: the usual one of the score. ``variant``: only jobs with this score
+    definition. ``predicted``: include predicted scores, with their share in ``predicted_share``. Raises
+    :class:`UsageError` for invalid arguments, :class:`NoResultError` if no job of the window is scored.
 
     Cost: two grouped queries and two small ones; by ``job`` the rows shown.
     """
-    _require("by", by, BY)
-    _require("score", score, SCORE_CHOICES)
-    _require("weight", weight, tuple(WEIGHTS))
-    if predicted and score not in PREDICTED_NAMES:
-        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
-    chosen = Selection(store, score, weight, window, variant)
-    if variant is not None and not chosen.definition:
-        raise UsageError(f"{score} has only one definition; omit the variant")
+    chosen = _selection(store, by, score, window, weight, variant, predicted=predicted)
     rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
     if not rows.num_rows:
         raise NoResultError(_nothing_scored(window, variant))
@@ -90,13 +96,52 @@ def rank(
     return Answer(rows, tuple(notes))
 
 
+def rankings(
+    store: JobStore, by: str, where: Filter, *, window: Window | None = None
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each score that some matching job has, with the ranking of all names, without notes.
+
+    Cost: a query, and three grouped ones a score.
+    """
+    scored = tuple(SumWhere("n_jobs", (column,), score) for score, column in SCORE_COLUMNS.items())
+    (found,) = store.aggregate(Query((), scored, window, (where,), over=SCORES)).table.to_pylist()
+    for score in SCORE_COLUMNS:
+        if found[score]:
+            chosen = _selection(store, by, score, window)
+            yield score, _names(chosen, by, None, predicted=False).to_pylist()
+
+
+def _selection(
+    store: JobStore,
+    by: str,
+    score: str,
+    window: Window | None,
+    weight: str | None = None,
+    variant: str | None = None,
+    *,
+    predicted: bool = False,
+) -> Selection:
+    _require("by", by, BY)
+    _require("score", score, SCORE_CHOICES)
+    weight = weight or USUAL_WEIGHTS[score]
+    _require("weight", weight, tuple(WEIGHTS))
+    if predicted and score not in PREDICTED_NAMES:
+        raise UsageError(f"{score} is never predicted; only {' and '.join(PREDICTED_NAMES)} are")
+    if predicted and weight not in PREDICTED_SCORES.column_names:
+        raise UsageError(f"predicted scores have no {WEIGHTS[weight]}; use another weight")
+    chosen = Selection(store, score, weight, window, variant)
+    if variant is not None and not chosen.definition:
+        raise UsageError(f"{score} has only one definition; omit the variant")
+    return chosen
+
+
 def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.Table:
     column = chosen.column
-    hours = (Sum("node_h", "node_h"), Sum("core_h", "core_h"))
+    hours = tuple(Sum(name, name) for name in WEIGHTS)
     metrics = (Sum("n_jobs", "n_jobs"), *hours, Sum("idle_core_h", "wasted"))
     totals = chosen.store.aggregate(Query((by,), metrics, chosen.window, over=SCORES)).table.to_pylist()
     sums: dict[str | None, Mapping[str, Any]] = {
-        row[by]: row for row in chosen.sums((by,), column, (Present(column),), SCORES)
+        row[by]: row for row in chosen.sums((by,), column, (Present(column),), SCORES).to_pylist()
     }
     schema = RANK_SCHEMA
     if predicted:
@@ -108,16 +153,23 @@ def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.T
     rows = [
         _row(row[by], row, sums.get(row[by], {}), chosen.weight) | beside.get(row[by], {}) for row in totals
     ]
-    rows.sort(key=partial(_order, column=column, weight=chosen.weight))
+    rows.sort(key=partial(_order, chosen=chosen))
     return pa.Table.from_pylist(rows if top is None else rows[:top], schema)
 
 
-def _order(row: Mapping[str, Any], column: str, weight: str) -> tuple[Any, ...]:
-    sign, better = (1, "score_high") if column in BEST_IS_HIGH else (-1, "score_low")
+def _order(row: Mapping[str, Any], chosen: Selection) -> tuple[Any, ...]:
+    sign, better = (1, "score_high") if chosen.score in BEST_IS_HIGH else (-1, "score_low")
     score = row["score"] or 0.0
     end = score if row.get(better) is None else row[better]
     few = (row["n_scored"] or 0) < FEW_JOBS
-    return row["score"] is None, few, sign * end, sign * score, -(row[weight] or 0.0), row["name"] or ""
+    return (
+        row["score"] is None,
+        few,
+        sign * end,
+        sign * score,
+        -(row[chosen.weight] or 0.0),
+        row["name"] or "",
+    )
 
 
 def _intervals(chosen: Selection, by: str) -> dict[str | None, dict[str, Any]]:
@@ -125,14 +177,14 @@ def _intervals(chosen: Selection, by: str) -> dict[str | None, dict[str, Any]]:
     column = chosen.column
     keys = (by, *cluster_columns(by))
     clusters = chosen.sums(keys, column, (Present(column),), SCORES, squares=False)
-    if not clusters:
+    if not clusters.num_rows:
         return {}
-    index = {name: number for number, name in enumerate(dict.fromkeys(row[by] for row in clusters))}
+    of_clusters = pc.dictionary_encode(clusters[by].cast(pa.string()), "encode").combine_chunks()
+    index = {name: number for number, name in enumerate(of_clusters.dictionary.to_pylist())}
     weighted, weights, n_jobs = (
-        np.nan_to_num(np.array([row[name] for row in clusters], float))
-        for name in ("weighted", "weights", "n_scored")
+        np.nan_to_num(floats(clusters[name])) for name in ("weighted", "weights", "n_scored")
     )
-    found = means(np.array([index[row[by]] for row in clusters]), weighted, weights, n_jobs, len(index))
+    found = means(of_clusters.indices.to_numpy().astype(np.int64), weighted, weights, n_jobs, len(index))
     return {
         name: {
             "differs": found.differs[number],
@@ -159,6 +211,7 @@ def _row(
         "core_h": everything["core_h"],
         "n_scored": int(scored.get("n_scored") or 0),
         "idle_core_h": everything["wasted"],
+        "gpu_h": everything["gpu_h"],
     }
 
 
@@ -181,7 +234,7 @@ def _jobs(chosen: Selection, top: int | None, predicted: bool) -> pa.Table:
 def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
     """Yield the worst jobs; among equals those with more node-hours first."""
     column, window = chosen.column, chosen.window
-    order = (column if column in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
+    order = (column if chosen.score in BEST_IS_HIGH else f"-{column}", "-node_h", "source", "job_id")
     filters = (*chosen.where, Present(column), OWN_ROW, *chosen.days)
     # filters select whole days: jobs outside a window that ends within one are skipped here
     limit = top if window is None or window.whole_days else None

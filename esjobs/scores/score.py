@@ -69,6 +69,7 @@ _KEPT = (
     "processing_type",
     "end_time",
     "state",
+    "job_name",
 )
 _KEPT_NUMBERS = (
     *("requested_wall_s", "requested_memory_b", "requested_cores", "requested_gpus"),
@@ -279,6 +280,7 @@ def scored_jobs(
     for name, of_series in gpu_scores_of(keys, findings, counters).items():
         _prefer(scored, name, np.where(gpu_counters, np.nan, of_series))
     values = _values(scored)
+    busy_gpus = gpu_share(recorded, gpu_load_of(keys, findings, counters))
     of_hours = hours(recorded, nodes.cores)
     time_share = time_used(recorded, reasons)
     text = pa.string()
@@ -291,7 +293,8 @@ def scored_jobs(
         **of_hours,
         **shares(recorded),
         "time_used_frac": np.where(time_share.codes == NONE, time_share.unclipped, np.nan),
-        "gpus_used_frac": gpu_share(recorded, gpu_load_of(keys, findings, counters)),
+        "gpus_used_frac": busy_gpus,
+        "gpus_used_frac_sq": busy_gpus**2,
         "used_memory_b": used_memory(recorded),
         "node_h_from": pc.if_else(
             pa.array(np.isnan(of_hours["node_h"])),

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from esjobs.core.query import Count, Days, Filter, In, Metric, Present, Query, Range, Sum, SumProduct
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.schema.scores import SCORES
+from esjobs.schema.scores import SCORE_COLUMNS, SCORES
 from esjobs.scores.findings import SCORED_AREAS
 from esjobs.store.base import JobStore
 
@@ -26,7 +28,7 @@ class Selection:
     @property
     def column(self) -> str:
         """Column of the score."""
-        return "score_sum" if self.score == "sum" else self.score
+        return SCORE_COLUMNS[self.score]
 
     @property
     def definition(self) -> str:
@@ -47,7 +49,7 @@ class Selection:
 
     def sums(
         self, keys: Sequence[str], value: str, where: Sequence[Filter], table: Table, *, squares: bool = True
-    ) -> list[dict[str, Any]]:
+    ) -> pa.Table:
         """Return by keys the count of weighted scores and the sums behind their mean and its spread."""
         jobs = Sum("n_jobs", "n_scored") if "n_jobs" in table.column_names else Count("n_scored")
         metrics: list[Metric] = [
@@ -59,7 +61,7 @@ class Selection:
             metrics.append(SumProduct(f"{value}_sq", self.weight, "squares"))
         filters = (*self.where, *where, Present(self.weight))
         query = Query(tuple(keys), tuple(metrics), self.window, filters, over=table)
-        return self._rows(query)
+        return self.store.aggregate(query).table
 
     def hours(self, where: Sequence[Filter], table: Table = SCORES) -> float:
         """Return the hours of the jobs that match."""

@@ -1,14 +1,17 @@
 """Report of usage: hours, people, outcomes and waiting of jobs, without any speed factor."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from esjobs.api.session import Session
-from esjobs.core.errors import NoJobsError
+from esjobs.core.errors import InputError, NoJobsError
+from esjobs.render.printing import BROWSERS
 from tests.delivered import test_energy
 from tests.delivered.test_pledges import written
+from tests.messages import raised
 
 HEADER = "source,job_id,queue,user,project,state,submit_time,start_time,end_time,wall_s,cores,queue_s,cpu_s"
 
@@ -106,3 +109,17 @@ def test_delivered_work_and_energy_of_a_month(session: Session, tmp_path: Path) 
     page = session.report(usage="2026-01").html
     assert "East" in page
     assert "74,400" in page  # 100 HS23 x 31 x 24 h
+
+
+def test_a_page_named_so_is_printed(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
+    if not any(map(shutil.which, BROWSERS)):
+        pytest.skip("no browser")
+    session.report(tmp_path / "usage.pdf", usage=True)
+    assert (tmp_path / "usage.pdf").read_bytes().startswith(b"%PDF-")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with raised(InputError):
+        session.report(tmp_path / "other.pdf", usage=True)
+    assert not (tmp_path / "other.pdf").exists()

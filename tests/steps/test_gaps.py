@@ -108,3 +108,14 @@ def test_what_a_gap_is_said_to_cost_it_costs(session: Session, tmp_path: Path, f
     assert f"dropped ({drop})" in next(note for note in said if note.startswith("1 row lacks"))
     report = session.speed.aggregate(Window.parse("2018-08-10/2018-08-11"))
     assert report.dropped == {drop: 1}
+
+
+def test_rows_without_any_task_or_event_are_not_meant_for_fits(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,queue,end_time,task_id\n1,q,2026-03-01T06:00:00Z,\n2,q,2026-03-01T06:00:00Z,\n")
+    report = session.ingest("jobs", path)
+    assert [note for note in report.notes if "rows lack" in note] == [
+        "2 rows lack cores: these jobs have no core-hours"
+    ]
+    path.write_text("job_id,queue,end_time,task_id\n3,q,2026-03-01T06:00:00Z,7\n")
+    assert any("no events" in note for note in session.ingest("jobs", path).notes)

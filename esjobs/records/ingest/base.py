@@ -120,7 +120,8 @@ class Source(Protocol):
 
     - ``settable``: the fields that ``--set`` may fill; without it, those of a job, and a load that brings no
       jobs takes none;
-    - ``with_events = False``: its jobs carry no events, so a load does not mention what only fits need;
+    - ``with_events = False``: its jobs carry no events, so a load does not mention what only fits need; None:
+      if no row has a task or events;
     - ``mapped(path)``: the format with a map of columns and names (``--map``);
     - ``accept(file)``: raises :class:`InputError` when the first bytes of a long stream show that the rest
       need not be read;

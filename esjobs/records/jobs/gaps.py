@@ -18,14 +18,19 @@ COUNTED: Mapping[str, str] = {
 
 
 class Gaps:
-    """Counts, over the accepted rows of a load, those that lack a field when all is filled that can be."""
+    """Counts, over the accepted rows of a load, those that lack a field when all is filled that can be.
 
-    def __init__(self, *, for_fits: bool = True) -> None:
+    ``for_fits``: True if the rows are meant for fits; None: if one of them has a task or events.
+    """
+
+    def __init__(self, *, for_fits: bool | None = True) -> None:
         self._rows: Counter[str] = Counter()
+        self._total = 0
         self._for_fits = for_fits
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the rows of a batch of ``PUT_SCHEMA``."""
+        self._total += batch.num_rows
         for name in COUNTED:
             self._rows[name] += batch.column(name).null_count
 
@@ -36,17 +41,22 @@ class Gaps:
     def notes(self) -> list[str]:
         """Return one sentence per missing field.
 
-        Fields that only fits need are not mentioned for formats without events.
+        Fields that only fits need are not mentioned for rows that are not meant for them.
         """
+        for_fits = self._for_fits
+        if for_fits is None:
+            for_fits = min(self._rows["task_id"], self._rows["events"]) < self._total
         reasons = {rule.keep.field: rule.reason for rule in CleaningRules().drops() if rule.missing == "drop"}
         notes = []
         for name, words in COUNTED.items():
             rows = self._rows[name]
             # a cluster without events has no fit to lose
-            if not rows or not (self._for_fits or name == "cores"):
+            if not rows or not (for_fits or name == "cores"):
                 continue
             cost = "these jobs count for their queue, but for no CPU model"
-            if name in reasons:
+            if not for_fits:
+                cost = "these jobs have no core-hours"
+            elif name in reasons:
                 cost = f"these jobs are dropped ({reasons[name]}) and enter no fit"
             notes.append(f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} {words}: {cost}")
         return notes

@@ -90,3 +90,46 @@ def test_totals_of_all_programs_of_a_job_complete_its_record(session: Session, t
     # what MPI-IO moves goes through POSIX calls, too
     assert (job["user"], job["read_b"], job["written_b"]) == ("ann", 1234, 2 * (2199023259968 + 32))
     assert dict(job["counters"]) == {"darshan.opens": 34}
+
+
+# What kp_reader prints of two processes, with a kernel named like a line of the summary
+KOKKOS = """ (Type)   Total Time, Call Count, Avg. Time per Call, %Total Time in Kernels, %Total Program Time
+-------------------------------------------------------------------------
+
+Regions:
+
+- solve: step
+ (REGION)   0.496670 2 0.248335 100.035439 82.124564
+
+-------------------------------------------------------------------------
+Kernels:
+
+- Total Calls to Kokkos Kernels: 7
+ (ParFor)   0.396777 100 0.003968 79.915782 65.607236
+- dot
+ (ParRed)   0.099717 100 0.000997 20.084218 16.488233
+
+-------------------------------------------------------------------------
+Summary:
+
+Total Execution Time (incl. Kokkos + non-Kokkos):                   0.60478 seconds
+Total Time in Kokkos kernels:                                       0.49649 seconds
+   -> Time outside Kokkos kernels:                                  0.10828 seconds
+   -> Percentage in Kokkos kernels:                                   82.10 %
+Total Calls to Kokkos Kernels:                                          200
+
+-------------------------------------------------------------------------
+"""
+
+
+def test_times_in_kokkos_kernels_are_counters(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text(ran(r"awk -F: '(.*?)' id=4711", KOKKOS, "-F:", "id=4711"))
+    session.ingest("jobs", path, fill=FILL)
+    (job,) = jobs(session)
+    assert job["job_id"] == "4711"
+    assert dict(job["counters"]) == {
+        "kokkos.program_s": 0.60478,
+        "kokkos.kernel_s": 0.49649,
+        "kokkos.calls": 200,
+    }

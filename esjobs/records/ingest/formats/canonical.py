@@ -5,6 +5,7 @@ An empty cell is missing, and so is text of nothing but blanks; all other text i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from esjobs.core.fields import JOB_FIELDS
 from esjobs.core.words import COUNTER_COLUMN
@@ -36,6 +37,7 @@ class JobsSource(OfText):
 
     name: str = "jobs"
     default_source: str = "jobs"
+    with_events: ClassVar[None] = None
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill))

@@ -104,6 +104,7 @@ class PerfStat:
 
     name = "perf-stat"
     default_source = "perf-stat"
+    with_events = False
     settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:

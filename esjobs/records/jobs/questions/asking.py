@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.keys import Bins, Named
+from esjobs.core.errors import UsageError
+from esjobs.core.keys import Bins, Named, TimePart, beginning
 from esjobs.core.query import (
     DropRule,
     Either,
@@ -20,6 +21,7 @@ from esjobs.core.query import (
     Moment,
     Query,
     adds_up,
+    filter_fields,
     is_count,
 )
 from esjobs.core.window import Window
@@ -27,8 +29,9 @@ from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
 from esjobs.records.jobs.questions.formulas import Floats, Part
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
+from esjobs.schema.scores import SCORES
 from esjobs.store.base import JobStore
-from esjobs.store.merge import Integers, encoded, floats, numbered
+from esjobs.store.merge import Integers, encoded, floats, merged, numbered, plain
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,20 @@ class Groups:
 
 
 def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs: Jobs) -> Groups:
-    """Return the groups of the jobs. One query; one more for resolved fields where a part does not add up.
+    """Return the groups of the jobs.
+
+    One query; one more for resolved fields where a part does not add up, and one for parts of scores.
 
     Where all parts are of the same jobs, such as failed ones, these and the names of all groups are queried:
     an engine finds some jobs faster than it looks at each.
     """
     wanted = list(dict.fromkeys(parts))
+    if of_scores := [part for part in wanted if isinstance(part, Moment) and _is_of_scores(part)]:
+        found = groups(store, by, [part for part in wanted if part not in of_scores], jobs)
+        scored = _scored(store, by, of_scores, jobs)
+        taken = _taken_from(found, scored)
+        values = {part: _of_rows(part, scored.parts[part], taken) for part in of_scores}
+        return Groups(found.keys, {part: (found.parts | values)[part] for part in wanted})
     if by and _are_of_few_jobs(wanted):
         return _of_few(store, by, [part for part in wanted if isinstance(part, Moment)], jobs)
     return _groups(store, by, wanted, jobs)
@@ -73,6 +84,50 @@ def _groups(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], jo
         {dimension.name: table.column(dimension.key) for dimension in by},
         {part: floats(table.column(name)) for part, name in named.items()},
     )
+
+
+def _is_of_scores(part: Moment) -> bool:
+    return not all(map(fields.is_field, part.factors))
+
+
+def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], jobs: Jobs) -> Groups:
+    """Return groups of the scores of the jobs; :class:`UsageError` for what scores do not know."""
+    periods = {
+        each.key: each.made.part
+        for each in by
+        if isinstance(each.made, TimePart) and each.made.part != "hour"
+    }
+    keys = {each.key: "day" if each.key in periods else _score_key(each.key) for each in by}
+    _require_of_scores(keys.values(), jobs)
+    named = {part: f"part {number}" for number, part in enumerate(wanted)}
+    metrics = tuple(replace(part, name=name) for part, name in named.items())
+    stored = tuple(dict.fromkeys(keys.values()))
+    question = Query(stored, metrics, jobs.window, jobs.where, over=SCORES)
+    table = plain(store.aggregate(question).table)
+    for key, period in periods.items():
+        days = table.column("day").to_pylist()
+        table = table.append_column(key, pa.array([beginning(period, day) for day in days], pa.date32()))
+    resolved = [key for key in keys if key not in table.column_names]
+    answer = resolve_keys(table, list(keys), resolvers(store, resolved, jobs.window))
+    answer = encoded(merged(answer.select([*keys, *named.values()]), list(keys)) if keys else answer)
+    return Groups(
+        {each.name: answer.column(each.key) for each in by},
+        {part: floats(answer.column(name)) for part, name in named.items()},
+    )
+
+
+def _score_key(key: str) -> str:
+    return key if key in SCORES.column_names else source_of(key) or key
+
+
+def _require_of_scores(keys: Iterable[str], jobs: Jobs) -> None:
+    if jobs.drops:
+        raise UsageError("gpu_efficiency is a mean of scores, which cleaning rules do not know; omit --clean")
+    for name in (*keys, *filter_fields(jobs.where)):
+        if name not in SCORES.column_names:
+            raise UsageError(
+                f"gpu_efficiency is a mean of scores, which have no '{name}'; columns: esjobs show scores"
+            )
 
 
 def _are_of_few_jobs(parts: Sequence[Part]) -> bool:
@@ -94,8 +149,7 @@ def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
         met = {replace(part, where=()): part for part in wanted if part.where == condition}
         some = groups(store, by, met, replace(jobs, where=(*jobs.where, *condition)))
-        group, first = numbers_of(of_all, some, of_all.keys)
-        taken = _taken(group[of_all.number :], len(first))[: of_all.number]
+        taken = _taken_from(of_all, some)
         for bare, part in met.items():
             parts[part] = _of_rows(part, some.parts[bare], taken)
     return Groups(of_all.keys, {part: parts[part] for part in wanted})
@@ -147,6 +201,12 @@ def numbers_of(first: Groups, second: Groups, names: Iterable[str]) -> tuple[Int
 
 def _one_after_other(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([*first.chunks, *second.chunks], first.type).unify_dictionaries()
+
+
+def _taken_from(own_groups: Groups, others: Groups) -> Integers:
+    """Return the row of each group among others; -1 where these do not have it."""
+    group, first = numbers_of(own_groups, others, own_groups.keys)
+    return _taken(group[own_groups.number :], len(first))[: own_groups.number]
 
 
 def _taken(own: Integers, number: int) -> Integers:

@@ -19,7 +19,7 @@ from typing import Literal, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.core.query import Filter, Maximum, Minimum, Moment, Quantile
+from esjobs.core.query import Filter, Maximum, Minimum, Missing, Moment, Quantile, Range
 
 Floats = npt.NDArray[np.float64]
 
@@ -275,7 +275,47 @@ class OfJobs(_Formula):
         return parts[self.part]
 
 
-Formula = Total | Difference | Ratio | Spread | OfJobs
+@dataclass(frozen=True)
+class OfScores(_Formula):
+    """The mean of a column of scored jobs, weighted by another; null where no job has both.
+
+    ``value``, ``weight``: columns of the scores, of jobs or of several that share a row.
+    """
+
+    value: str
+    weight: str
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        del errors
+        yield from (self._weighted, self._weights, self._unknown)
+
+    @property
+    def _weighted(self) -> Moment:
+        return Moment((self.value, self.weight), "")
+
+    @property
+    def _weights(self) -> Moment:
+        return Moment((self.weight,), "", (self.value,))
+
+    @property
+    def _unknown(self) -> Moment:
+        return Moment(("n_jobs",), "", (), (Range(self.weight, gt=0), Missing(self.value)))
+
+    @property
+    def counted(self) -> Moment:
+        return Moment(("n_jobs",), "", (self.value, self.weight))
+
+    def values(self, parts: Parts) -> Floats:
+        weighted, weights = parts[self._weighted], parts[self._weights]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(weights > 0, weighted / weights, np.nan)
+
+    def left_out(self, parts: Parts) -> Floats:
+        """Return the scored jobs with a weight and without the value."""
+        return np.nan_to_num(parts[self._unknown])
+
+
+Formula = Total | Difference | Ratio | Spread | OfJobs | OfScores
 
 
 def leaves_out(formula: Formula) -> bool:

@@ -1,0 +1,39 @@
+"""Pages printed as PDF by an installed browser."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from esjobs.core.errors import InputError
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""Programs that can print, the first found is used."""
+_TIMEOUT_S = 180
+
+
+def printed(html: str) -> bytes:
+    """Return a self-contained HTML page as PDF.
+
+    Raises :class:`InputError` without a browser, or if it fails.
+    """
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise InputError(
+            f"PDF is printed by a browser, and none of {', '.join(BROWSERS)} is installed; write HTML instead"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        page, pdf = Path(folder) / "page.html", Path(folder) / "page.pdf"
+        page.write_text(html, encoding="utf-8")
+        command = [browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", "--disable-extensions"]
+        # a browser of root has no sandbox; the page has no scripts of others
+        command += ["--no-sandbox"] if os.geteuid() == 0 else []
+        command += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={pdf}", page.as_uri()]
+        try:
+            subprocess.run(  # noqa: S603  a program of this machine, with our page
+                command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_TIMEOUT_S
+            )
+            return pdf.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise InputError(f"{browser} printed no PDF; write HTML instead, and print that") from error
