@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
     from fitters.fixed_cost.estimate import CostTable, FixedCosts, draw_fixed_costs, estimate_fixed_cost
     from fitters.fixed_cost.of_kinds import kind_shares
-    from fitters.fixed_cost.of_units import BucketSlopes, UnitCosts, bucket_slopes, unit_costs
+    from fitters.fixed_cost.of_units import BucketSlopes, UnitCosts, bucket_slopes, pooled, unit_costs
     from fitters.layout.arrays import grouped_median
     from fitters.layout.buckets import Buckets
     from fitters.layout.columns import Labels, factorise
@@ -39,89 +39,27 @@ if TYPE_CHECKING:
     from fitters.mixture.results import Mixtures
     from fitters.mixture.search import find_mixtures
     from fitters.ranking.grades import Ranking, rank_estimates
+    from fitters.robust import MAD_FACTOR
     from fitters.variance.of_estimates import LEAST_ESTIMATES
     from fitters.variance.of_jobs import JobScatter, job_scatter, unit_scatter
     from fitters.variance.of_kinds import KindScatter, inner_scatter, kind_scatter
     from fitters.warping.search import Nearest, WarpedSeries
 
-__all__ = [
-    "ASSUMED_SIGMA_INT",
-    "LEAST_DOF",
-    "LEAST_ESTIMATES",
-    "LEAST_HONEST",
-    "LEAST_LINKING_JOBS",
-    "Bridges",
-    "BucketSlopes",
-    "BucketTable",
-    "Buckets",
-    "Components",
-    "CorrectedSums",
-    "CostTable",
-    "Effects",
-    "FitError",
-    "FitResult",
-    "FixedCosts",
-    "InputError",
-    "JobScatter",
-    "KindScatter",
-    "Labels",
-    "LineResult",
-    "LinearResponse",
-    "MinuitMinimum",
-    "MixedEffects",
-    "Mixtures",
-    "Nearest",
-    "OtherGroup",
-    "PowerCheck",
-    "Ranking",
-    "Series",
-    "SettingError",
-    "Slope",
-    "Step",
-    "StructureCheck",
-    "TimeCheck",
-    "UnitCosts",
-    "Units",
-    "UnknownNameError",
-    "Variance",
-    "VarianceShares",
-    "WarpedSeries",
-    "align_days",
-    "bucket_slopes",
-    "bucket_table",
-    "compare",
-    "correct_fixed_cost",
-    "draw_fixed_costs",
-    "estimate_fixed_cost",
-    "factorise",
-    "fading",
-    "find_bridges",
-    "find_mixtures",
-    "find_slope",
-    "find_steps",
-    "fit_effects",
-    "fit_line",
-    "fit_mixed",
-    "fit_speed_factors",
-    "fixed_cost_residuals",
-    "grouped_median",
-    "inner_scatter",
-    "job_scatter",
-    "kind_scatter",
-    "kind_shares",
-    "linked_groups",
-    "power_check",
-    "rank_estimates",
-    "shared",
-    "shrink",
-    "structure_check",
-    "student_width",
-    "time_check",
-    "unit_costs",
-    "unit_scatter",
-    "variance_shares",
-]
-# names by the module that defines them
+__all__ = ["ASSUMED_SIGMA_INT", "LEAST_DOF", "LEAST_ESTIMATES", "LEAST_HONEST", "LEAST_LINKING_JOBS"]
+__all__ += ["MAD_FACTOR"]
+__all__ += ["Bridges", "BucketSlopes", "BucketTable", "Buckets", "Components", "CorrectedSums", "CostTable"]
+__all__ += ["Effects", "FitError", "FitResult", "FixedCosts", "InputError", "JobScatter", "KindScatter"]
+__all__ += ["Labels", "LineResult", "LinearResponse", "MinuitMinimum", "MixedEffects", "Mixtures", "Nearest"]
+__all__ += ["OtherGroup", "PowerCheck", "Ranking", "Series", "SettingError", "Slope", "Step"]
+__all__ += ["StructureCheck", "TimeCheck", "UnitCosts", "Units", "UnknownNameError", "Variance"]
+__all__ += ["VarianceShares", "WarpedSeries", "align_days", "bucket_slopes", "bucket_table", "compare"]
+__all__ += ["correct_fixed_cost", "draw_fixed_costs", "estimate_fixed_cost", "factorise", "fading"]
+__all__ += ["find_bridges", "find_mixtures", "find_slope", "find_steps", "fit_effects", "fit_line"]
+__all__ += ["fit_mixed", "fit_speed_factors", "fixed_cost_residuals", "grouped_median", "inner_scatter"]
+__all__ += ["job_scatter", "kind_scatter", "kind_shares", "linked_groups", "pooled", "power_check"]
+__all__ += ["rank_estimates", "shared", "shrink", "structure_check", "student_width", "time_check"]
+__all__ += ["unit_costs", "unit_scatter", "variance_shares"]
+# Once more for the run time, by module: the imports above are for type checkers only
 _MODULES = {
     "change.alignment": "align_days",
     "change.noise": "fading shared",
@@ -146,7 +84,7 @@ _MODULES = {
     "fixed_cost.corrected_sums": "CorrectedSums correct_fixed_cost fixed_cost_residuals",
     "fixed_cost.estimate": "CostTable FixedCosts draw_fixed_costs estimate_fixed_cost",
     "fixed_cost.of_kinds": "kind_shares",
-    "fixed_cost.of_units": "BucketSlopes UnitCosts bucket_slopes unit_costs",
+    "fixed_cost.of_units": "BucketSlopes UnitCosts bucket_slopes pooled unit_costs",
     "layout.arrays": "grouped_median",
     "layout.buckets": "Buckets",
     "layout.columns": "Labels factorise",
@@ -155,6 +93,7 @@ _MODULES = {
     "mixture.results": "Mixtures",
     "mixture.search": "find_mixtures",
     "ranking.grades": "Ranking rank_estimates",
+    "robust": "MAD_FACTOR",
     "variance.of_estimates": "LEAST_ESTIMATES",
     "variance.of_jobs": "JobScatter job_scatter unit_scatter",
     "variance.of_kinds": "KindScatter inner_scatter kind_scatter",

@@ -21,8 +21,7 @@ def _blas() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Run the linear algebra inside in one thread; restore the setting at the end. It is process-wide: other
-    threads that compute meanwhile are slower, not wrong.
+    """Run the linear algebra inside in one thread, of the whole process: others are slower, not wrong.
 
     >>> import numpy as np
     >>> with one_blas_thread():

@@ -34,6 +34,7 @@ def update_applications(
         ):
             if rows:
                 changes.append(store.replace(table, application, rows_table(table, rows).to_batches()))
+            # an application that lost its last run keeps no row
             elif count_rows(store, table, [In("application", (application,))]):
                 changes.append(Hide(table, application))
     if changes:

@@ -20,28 +20,27 @@ Row = Mapping[str, Any]
 
 LEAST_DAYS = 8
 """Days with runs required."""
-# Nobody knows a day better than to so much: what one run a day leaves unknown
-_LEAST_SPREAD = 0.01
+_LEAST_SPREAD = 0.01  # Of runs of one day: one run a day shows none, and is not exact
 METRICS = ("elapsed_s", "parallel_efficiency")
 
 
 def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> Iterator[dict[str, Any]]:
-    """Yield one row per change. ``runs``: rows of ``pop`` of main regions; ``smallest``: least relative
-    change.
-    """
+    """Yield one row per change; ``runs``: rows of ``pop`` of main regions; ``smallest``: relative change."""
     sets: dict[tuple[Any, ...], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         if run["application"] is not None and run["cpus"]:
             key = run["source"], run["application"], run["region"], run["cpus"]
             sets[key][run["time"].date().toordinal()].append(run)
     for key, days in sorted(sets.items()):
+        named = dict(zip(("source", "application", "region", "cpus"), key, strict=True))
         for metric in METRICS:
             series = _series(days, metric)
             if series is None:
                 continue
             for step in fitters.find_steps(series, series.scale, significance):
                 if step.exceeds(math.log1p(smallest)):
-                    yield {**_named(key, metric), **_described(step, metric), "n_days": len(series.day)}
+                    row = {**named, "metric": metric, **_described(step, metric)}
+                    yield {**row, "n_days": len(series.day)}
 
 
 def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
@@ -66,14 +65,9 @@ def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
 
 
 def _spread(days: list[list[float]]) -> float:
-    """Return the standard deviation of runs of one day, pooled over days."""
     squares = sum(float(np.var(logs) * len(logs)) for logs in days)
     free = sum(len(logs) - 1 for logs in days)
     return max(_LEAST_SPREAD, math.sqrt(squares / free) if free else 0.0)
-
-
-def _named(key: tuple[Any, ...], metric: str) -> dict[str, Any]:
-    return {**dict(zip(("source", "application", "region", "cpus"), key, strict=True)), "metric": metric}
 
 
 def _described(step: Step, metric: str) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from esjobs.schema.pop import EFFICIENCIES, METRICS, RATES, UNMEASURED
 Row = Mapping[str, Any]
 Values = dict[str, float | None]
 
-# By how much an efficiency may pass 1 (clocks of nodes differ) before it is not believed
-_TOLERANCE = 0.02
+_TOLERANCE = 0.02  # By how much an efficiency may pass 1, as clocks of nodes differ
 
 
 def efficiencies(row: Row) -> Values:
@@ -40,6 +39,7 @@ def efficiencies(row: Row) -> Values:
 def rates(row: Row) -> Values:
     """Return instructions per cycle and frequency in useful time, None without counters."""
     cycles, instructions = row.get("gigacycles"), row.get("gigainstructions")
+    # counters that overflowed are negative
     if not cycles or not instructions or cycles < 0 or instructions < 0:
         return dict.fromkeys(RATES)
     return {"ipc": _ratio(instructions, cycles), "frequency_ghz": _ratio(cycles, row.get("useful_s"))}
@@ -80,9 +80,11 @@ def _of_cpus(row: Row) -> Values:
     balance, scheduling, serial = (
         _time(row, f"omp_{name}_s") for name in ("load_imbalance", "scheduling", "serialization")
     )
+    # what is not OpenMP's overhead; each loss below is taken off one after the other, so that the branch's
+    # efficiencies multiply to its parallel efficiency
     outside = useful + mpi + gpu
     active = outside + balance + scheduling + serial
-    host = useful + balance + scheduling + serial
+    host = useful + balance + scheduling + serial  # Time in MPI belongs to the other branch
     return {
         "parallel_efficiency": _ratio(useful, active),
         "omp_parallel_efficiency": _ratio(outside, active),
@@ -113,10 +115,12 @@ def _of_minimum(row: Row) -> Values:
     least, of_node = row.get("min_mpi_process_s"), row.get("min_mpi_node_s")
     if not elapsed or not cpus:
         return {}
+    # mean time outside MPI per CPU: what of the elapsed time an MPI call did not take
     outside = elapsed - (_time(row, "mpi_s") + _time(row, "mpi_worker_idle_s")) / cpus
     total: Values = {"mpi_parallel_efficiency": _ratio(outside, elapsed)}
     if least is None or of_node is None:  # of one process, or one node: nothing to compare
         return total
+    # the process with least MPI time waits for no other: its MPI time is what communication itself takes
     return {
         **total,
         "mpi_communication_efficiency": _ratio(elapsed - least, elapsed),
@@ -129,6 +133,7 @@ def _of_minimum(row: Row) -> Values:
 def _of_normalised(row: Row) -> Values:
     mean, most = row.get("useful_mean_s"), row.get("useful_max_process_s")
     of_node, mpi = row.get("useful_max_node_s"), row.get("mpi_of_most_useful_s")
+    # the process with most useful time spans the run: with its MPI time it stands for the elapsed time
     busy = None if most is None or mpi is None else most + mpi
     return {
         "mpi_parallel_efficiency": _ratio(mean, busy),
@@ -146,9 +151,10 @@ def _of_sums(row: Row) -> Values:
     of_node = row.get("useful_max_node_s")
     if not elapsed or not cpus or not nodes:
         return {}
+    # were all as busy as the busiest
     per_cpu = None if most is None else most * cpus
     per_node = None if of_node is None else of_node * nodes
-    parallel = _ratio(useful, elapsed * cpus)
+    parallel = _ratio(useful, elapsed * cpus)  # These versions measure MPI alone: it is all of it
     return {
         "parallel_efficiency": parallel,
         "mpi_parallel_efficiency": parallel,
@@ -166,6 +172,7 @@ def _status(row: Row, name: str, value: float | None) -> str:
         if row.get("counters") == "bad":
             return "bad_counters"
         return "no_counters" if value is None else "computed"
+    # before the value: a branch that was not used has one, by which means over jobs would be biased
     if is_empty(row):
         return "no_data"
     branch = _branch_missing(row, name)

@@ -23,13 +23,10 @@ from esjobs.store.base import JobStore
 
 _log = logging.getLogger(__name__)
 
-# Files of a load
-_PER_LOAD = 500
+_PER_LOAD = 500  # Files of a load
 _COPIES = "esjobs-talp-"
-# Folders of copies that did not change for so long belong to nobody any more
-_LEFT_S = 86_400.0
-# Files of a spool that are known to be none of ours; of more, some are logged again
-_REMEMBERED = 10_000
+_LEFT_S = 86_400.0  # Folders of copies unchanged for so long were left by a killed process
+_REMEMBERED = 10_000  # Junk files of a spool that are logged once only; of more, some are logged again
 
 _COUNTS = (
     *("gathered", "junk", "new junk files", "still being written", "unreadable", "not removed"),
@@ -65,6 +62,7 @@ def gather(
             counts["spools not read"] += 1
     if counts["regions rejected"]:
         notes.append("rejected parts of reports and their reasons: esjobs show rejects")
+    # one dead host must not stop the others; no host at all is an error
     if failures and len(failures) == len(spools):
         raise failures[0]
     n_in = sum(counts[name] for name in ("gathered", "junk", "still being written", "unreadable"))
@@ -130,18 +128,18 @@ def _take(
     with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         copies = Path(folder)
         marks = spool.copy(names, copies)
-        good = {name: mark for name, mark in marks.items() if _is_report(copies / name)}
+        rows = {name: sum(part.batch.num_rows for part in Talp().parse(copies / name, {})) for name in marks}
+        good = {name: mark for name, mark in marks.items() if rows[name]}
         if good:
+            # first stored, then removed: a crash between stores them again, which changes nothing
             stored = put([copies / name for name in good], source)
             failed = spool.remove(good, copies)
             counts["gathered"] += len(good)
             counts["regions rejected"] += stored.n_dropped
             counts["not removed"] += len(failed)
             if failed:
-                _log.warning(
-                    "%s: %d stored files have changed since, or could not be removed",
-                    *(spool.name, len(failed)),
-                )
+                what = "stored files have changed since, or could not be removed"
+                _log.warning("%s: %d %s", spool.name, len(failed), what)
     return {name: seen[name].mark for name in marks if name not in good}
 
 
@@ -155,11 +153,6 @@ def _sweep_copies(now: float) -> None:
                 ours = entry.name.startswith(_COPIES) and about.st_uid == os.getuid()
                 if ours and old and stat.S_ISDIR(about.st_mode):
                     shutil.rmtree(entry.path, ignore_errors=True)
-
-
-def _is_report(path: Path) -> bool:
-    """True if the file has a row to store."""
-    return any(parsed.batch.num_rows for parsed in Talp().parse(path, {}))
 
 
 def _remembered(text: str | None) -> dict[str, str]:

@@ -22,9 +22,9 @@ from esjobs.store.base import Change, Hide, JobStore
 POP_VERSION = 2
 """Version of the formulas; a change makes stored days stale."""
 
-# Ids in a question: clusters refuse long lists
-_IDS = 500
+_IDS = 500  # Per question: clusters refuse long lists
 _FACTS = ("source", "job_id", "queue", "user", "project", "application", "end_time", "wall_s", "cores")
+_KEPT = tuple(name for name in POP.column_names if name not in ("load_id", "fingerprint"))
 
 Row = Mapping[str, Any]
 
@@ -42,6 +42,7 @@ def join(
     began = time.perf_counter()
     fingerprints = _fingerprints(store)
     stored = _stored_marks(store)
+    # a report without a job may get one with any later load
     waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
     touched: set[str | None] = set()
     stale = sorted(
@@ -66,6 +67,7 @@ def join(
         n_pop += len(pop)
         n_joined += len({row["report"] for row, _ in joined})
         n_orphans += len(aside)
+    # all days in one switch: readers see the reports of a day in exactly one of both tables
     if changes:
         store.publish(changes)
         update_applications(
@@ -132,6 +134,7 @@ def _reports_of(store: JobStore, day: date) -> list[Row]:
     """Return the rows of a day; of a report in several loads those of the last."""
     latest: dict[tuple[str, ...], Row] = {}
     rows = read_table(store, POP_REPORTS, [Days("day", day, day)]).to_pylist()
+    # in the order of loads, so that the last one stays
     for row in sorted(rows, key=lambda row: (row["loaded_at"], row["load_id"])):
         latest[row["report"], row["region"], row["level"], row["unit"]] = row
     undated = {row["report"] for row in latest.values() if row["time_from"] != "report"}
@@ -213,25 +216,20 @@ def _missing_applications(rows: Sequence[Row]) -> Iterator[Row]:
         if rows[0]["part_of"] is None:
             yield row
         else:
+            # parts of a launch have no report of their own for the whole: an id that follows from theirs
             yield {**row, "report": content_id({"parts": parts}, 40), "time": latest}
 
 
-def _core_h(record: Row) -> float | None:
-    wall, cores = record["wall_s"], record["cores"]
-    return None if wall is None or cores is None else wall * cores / 3600
-
-
 def _row(row: Row, record: Row) -> dict[str, Any]:
-    left_out = ("load_id", "fingerprint")
-    kept = {name: row[name] for name in POP.column_names if name in row and name not in left_out}
+    kept = {name: row[name] for name in _KEPT if name in row}
     metrics = judged(row)
-    mpi = metrics["mpi_parallel_efficiency"]
+    mpi, wall, cores = metrics["mpi_parallel_efficiency"], record["wall_s"], record["cores"]
     return {
         **kept,
         **metrics,
         **{name: record[name] for name in ("source", "queue", "user", "project", "application", "end_time")},
         "main": bool(row["main"]) and row["level"] == "application",
-        "core_h": _core_h(record),
+        "core_h": None if wall is None or cores is None else wall * cores / 3600,
         "status": "no_data" if is_empty(row) else metrics["parallel_efficiency_status"],
         "worst": worst_branch(metrics) if row["level"] == "application" else None,
         "active_s": active_time(row),

@@ -14,7 +14,9 @@ def talp_night(work: NightWork) -> NightAccount:
 
     Unreadable spools are noted and do not fail the night; their reports stay.
     """
-    notes = _gathered(work) if _is_due(work) else ()
+    # of several overdue nights only the newest reads spools: a host that does not answer would delay each
+    is_newest = work.night == work.clock().astimezone(UTC).date() - timedelta(days=1)
+    notes = _gathered(work) if is_newest else ()
     if not is_used(work.store):
         return NightAccount(notes=notes)
     joined = join_reports(work.context)
@@ -34,14 +36,6 @@ def _gathered(work: NightWork) -> tuple[str, ...]:
     failed = report.counts["spools not read"]
     unread = (f"{failed} of {len(spools)} spools not read",) if failed else ()
     return (f"{report.counts['gathered']} reports gathered", *unread, *report.notes)
-
-
-def _is_due(work: NightWork) -> bool:
-    """True if the night is the newest: of several overdue nights only one reads the spools.
-
-    A host that does not answer would delay each of them.
-    """
-    return work.night == work.clock().astimezone(UTC).date() - timedelta(days=1)
 
 
 TALP = NightStep("talp", talp_night, needs=(), idle=True)

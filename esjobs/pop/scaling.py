@@ -25,9 +25,7 @@ STRONG_BELOW = 0.75
 
 _MEASURED = ("elapsed_s", "gigainstructions", "ipc", "frequency_ghz", "parallel_efficiency")
 _KEPT = (
-    "mpi_parallel_efficiency",
-    "mpi_communication_efficiency",
-    "mpi_load_balance",
+    *("mpi_parallel_efficiency", "mpi_communication_efficiency", "mpi_load_balance"),
     "omp_parallel_efficiency",
 )
 
@@ -43,6 +41,7 @@ def scaling_rows(runs: Iterable[Row]) -> list[dict[str, Any]]:
             sets[run["source"], run["application"], run["region"]][run["cpus"]].append(run)
     made = []
     for (source, application, region), sizes in sorted(sets.items()):
+        # the first, smallest size is the reference of all
         measured = [_size(cpus, sizes[cpus]) for cpus in sorted(sizes)]
         mode = scaling_mode(measured)
         named = {"source": source, "application": application, "region": region}
@@ -55,6 +54,7 @@ def scaling_mode(sizes: Sequence[Row]) -> str:
     first, last = sizes[0], sizes[-1]
     if len(sizes) == 1:
         return "single"
+    # the largest size tells: between near sizes the growth is within the noise
     growth = _ratio(last["gigainstructions"], first["gigainstructions"])
     if growth is None:
         return "unknown"
@@ -62,23 +62,27 @@ def scaling_mode(sizes: Sequence[Row]) -> str:
 
 
 def _size(cpus: int, runs: Sequence[Row]) -> dict[str, Any]:
+    names = (*_MEASURED, *_KEPT)
+    present = {name: [run[name] for run in runs if run[name] is not None] for name in names}
     return {
         "cpus": cpus,
         "n_runs": len(runs),
         "last_time": max(run["time"] for run in runs),
         "main": any(run["main"] for run in runs),
-        **{name: _median(run[name] for run in runs) for name in (*_MEASURED, *_KEPT)},
+        **{name: median(values) if values else None for name, values in present.items()},
     }
 
 
 def _against(size: Row, first: Row, mode: str) -> dict[str, Any]:
     growth = size["cpus"] / first["cpus"]
     instructions = _ratio(first["gigainstructions"], size["gigainstructions"])
+    # weak scaling grows the work with the CPUs: instructions per CPU are compared
     if mode == "weak" and instructions is not None:
         instructions *= growth
     ipc, frequency = (_ratio(size[name], first[name]) for name in ("ipc", "frequency_ghz"))
     computation = _product(instructions, ipc, frequency)
     speedup = _ratio(first["elapsed_s"], size["elapsed_s"])
+    # without a mode the work of a run is unknown, and so is the speedup that it should have
     efficiency = None
     if speedup is not None and mode != "unknown":
         efficiency = speedup / growth if mode == "strong" else speedup
@@ -92,14 +96,10 @@ def _against(size: Row, first: Row, mode: str) -> dict[str, Any]:
         "global_efficiency": _product(size["parallel_efficiency"], computation),
         "speedup": speedup,
         "speedup_efficiency": efficiency,
+        # the same from clocks alone, for runs without counters
         "global_from_times": _product(first["parallel_efficiency"], efficiency),
         "reason": None if computation is not None else "no counters of cycles and instructions",
     }
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return median(present) if present else None
 
 
 def _ratio(part: float | None, total: float | None) -> float | None:
@@ -110,9 +110,5 @@ def _ratio(part: float | None, total: float | None) -> float | None:
 
 
 def _product(*factors: float | None) -> float | None:
-    made = 1.0
-    for factor in factors:
-        if factor is None:
-            return None
-        made *= factor
-    return made
+    present = [factor for factor in factors if factor is not None]
+    return math.prod(present) if len(present) == len(factors) else None

@@ -40,6 +40,7 @@ def spools_of(folders: Sequence[str], source: str | None) -> tuple[SpoolSettings
     """Return spools from names of folders; raises :class:`UsageError` for invalid ones."""
     chosen = []
     for folder in folders:
+        # a relative folder means that of the caller, not of a service later
         at = folder if REMOTE.fullmatch(folder) else str(Path(folder).absolute())
         try:
             chosen.append(SpoolSettings(folder=at, source=source))

@@ -22,8 +22,9 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Seen:
-    """File of a spool. ``mark`` changes with its content; ``settled``: no longer being written; ``readable``:
-    True if unknown (other hosts).
+    """File of a spool.
+
+    ``mark`` changes with its content; ``settled``: no longer being written; ``readable``: True if unknown.
     """
 
     mark: str
@@ -47,7 +48,7 @@ class LocalSpool:
                 for entry in entries:
                     try:
                         status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
+                    except FileNotFoundError:  # another collector took it
                         continue
                     regular = stat.S_ISREG(status.st_mode)
                     readable = not regular or os.access(entry.path, os.R_OK)
@@ -72,6 +73,7 @@ class LocalSpool:
                     with writing(to / name) as taken:
                         while chunk := source.read(_CHUNK):
                             taken.write(chunk)
+                # the time is part of the mark, by which a later change is seen
                 os.utime(to / name, (status.st_atime, status.st_mtime))
             except (FileNotFoundError, PermissionError):
                 continue
@@ -89,7 +91,7 @@ class LocalSpool:
         for name, mark in marks.items():
             path = Path(self.name) / name
             try:
-                if _mark(path.lstat()) == mark:
+                if _mark(path.lstat()) == mark:  # written again meanwhile: the next collection takes it
                     path.unlink()
             except FileNotFoundError:
                 continue
@@ -121,6 +123,7 @@ class RemoteSpool:
         for line in self._run(["-d", "--list-only", "--", f"{self.name}/"]).splitlines():
             listed = _LISTED.fullmatch(line)
             if listed is not None and listed["name"] != ".":
+                # sizes are grouped by the locale of the other host
                 mark = f"{re.sub(r'[^0-9]', '', listed['size'])}-{listed['time']}"
                 seen[listed["name"]] = Seen(mark, listed["kind"] == "-", settled=True)
         return seen

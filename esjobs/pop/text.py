@@ -50,7 +50,7 @@ def grade(value: float) -> str:
     >>> grade(0.95), grade(0.9), grade(0.85), grade(0.796), grade(0.79)
     ('good', 'good', 'fair', 'fair', 'poor')
     """
-    value = round(value, 2)
+    value = round(value, 2)  # A shown 0.80 must not be called poor
     return "good" if value >= GOOD else "fair" if value >= FAIR else "poor"
 
 

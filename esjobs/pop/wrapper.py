@@ -30,6 +30,7 @@ def write_wrappers(folder: Path) -> list[Path]:
     paths = [folder / name for name in NAMES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # all are checked before one is written
         for path in paths:
             if path.exists() and _MARK not in path.read_bytes()[:200]:
                 raise InputError(f"{path} was not created by esjobs; use a separate folder")

@@ -27,12 +27,11 @@ class BucketVariances:
 
 
 def bucket_variances(rows: TaskSums, found: Corrected) -> BucketVariances:
-    """Return the variances of all rows; buckets of few jobs are shrunk to their task, and tasks to their
-    kind.
-    """
+    """Return the variances of all rows; buckets of few jobs are shrunk to their task, tasks to their kind."""
     n_jobs = rows.sums["n_jobs"]
     kind = rows.keys.kinds()[rows.task.names]
     kept = (rows.mixed.codes < 0) & (rows.cut.codes < 0)
+    # without the error of rho, which jobs share: it is added afterwards, unshrunk
     corrected, raw = (
         fitters.job_scatter(rows.task.codes, kind, n_jobs, np.where(kept, rel_var * n_jobs, np.nan))
         for rel_var in (found.rel_var - found.rel_var_rho, found.rel_var_raw)

@@ -1,6 +1,5 @@
 """Steps of the speed factors in order, alone or together, with their publication."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -100,10 +99,11 @@ class Chain:
         ``aggregate`` is not, so that a failed run is not listed.
         """
         aggregated = make_buckets(self._store, question, rebuild=rebuild, progress=self._progress)
+        # whatever becomes of the fit: nobody has to aggregate again
         if aggregated.written:
             self._store.publish(aggregated.written)
             tidy(self._store)
-        # the step before has held the buckets against their books
+        # the step before has compared the buckets with their balance
         return self._concluded(question, [aggregated.report], buckets_checked=True)
 
     def judge(self, question: SpeedQuestion) -> list[RunReport]:
@@ -194,6 +194,7 @@ class Chain:
         where = bucket_filters(self._store, window, question.where, tasks)
         sums = read_sums(self._store, window, where)
         of_jobs = job_filters(self._store, question.restriction, window)
+        # before mixed tasks are looked for: what a limit cuts off must not look like another kind of work
         queues = mark_cut_off(self._store, sums.levels["queue"], window, question.rules, of_jobs)
         return check_buckets(
             self._store,
@@ -208,6 +209,7 @@ class Chain:
         """Return the error for an empty fit, with its remedy."""
         window = question.window
         restriction = question.restriction
+        # the balance of the days tells without reading a job, unless the run is restricted
         counted = counts_of_books(self._store, window, question.rules)
         if not counted.total:
             return NoResultError(f"no buckets in {window}; run: esjobs aggregate --window {window}")
@@ -237,6 +239,7 @@ class Chain:
         return run, SpeedQuestion.of_run(run), stored_factors(self._store, run)
 
     def _declarations(self, factors: Sequence[Factors], window: Window) -> Declarations:
+        # one read per level for all fits: types and methods share most names
         names: dict[str, set[str]] = {level: set() for level in LEVELS}
         for item in factors:
             names[item.level].update(item.name)
@@ -247,18 +250,13 @@ class Chain:
     def _judge(
         self, question: SpeedQuestion, run: str, factors: Sequence[Factors], variants: pa.Table
     ) -> tuple[Outcome, Outcome]:
-        began = time.perf_counter()
         declarations = self._declarations(factors, question.window)
         limit = question.fit.deviation_limit
         compared, correlated = correlate(factors, declarations, question.window, run, limit)
-        after = time.perf_counter()
         flagged = flag(
             compared, declarations, variants, question.window, run, question.fit, question.restriction
         )
-        return (
-            replace(correlated, report=replace(correlated.report, seconds=after - began)),
-            replace(flagged, report=replace(flagged.report, seconds=time.perf_counter() - after)),
-        )
+        return correlated, flagged
 
     def _tell(self, what: str, done: int) -> None:
         if self._progress:

@@ -23,26 +23,17 @@ _KEY = ("level", "processing_type", "method", "name")
 _SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in _KEY),
-        ("k_a", pa.float64()),
-        ("k_b", pa.float64()),
-        ("change", pa.float64()),
-        ("change_err", pa.float64()),
-        ("sigma", pa.float64()),
-        ("verdict_a", pa.string()),
-        ("verdict_b", pa.string()),
-        ("n_jobs_a", pa.int64()),
-        ("n_jobs_b", pa.int64()),
-        ("run_a", pa.string()),
-        ("run_b", pa.string()),
-        ("confirmed_a", pa.bool_()),
-        ("confirmed_b", pa.bool_()),
-        ("site", pa.string()),
+        *((name, pa.float64()) for name in ("k_a", "k_b", "change", "change_err", "sigma")),
+        *(("verdict_a", pa.string()), ("verdict_b", pa.string())),
+        *(("n_jobs_a", pa.int64()), ("n_jobs_b", pa.int64())),
+        *(("run_a", pa.string()), ("run_b", pa.string())),
+        *(("confirmed_a", pa.bool_()), ("confirmed_b", pa.bool_()), ("site", pa.string())),
     ]
 )
 
 
 _Key = tuple[str, str, str, str]
-_Verdict = tuple[str | None, bool | None]  # A verdict, and whether it is confirmed
+_Verdict = tuple[str | None, bool | None]  # A verdict, and True if it is confirmed
 
 
 class _Factor(NamedTuple):
@@ -69,7 +60,7 @@ _ROUND_OFF = 1e-9  # Relative changes below this are arithmetic, not change
 
 
 def runs_compared(
-    store: JobStore, run_a: str | None = None, run_b: str | None = None, *, since: Window | None = None
+    store: JobStore, run_a: str | None, run_b: str | None, since: Window | None
 ) -> tuple[StoredRun, StoredRun]:
     """Return the two runs to compare: the named ones; one and the latest; or the latest two of one length.
 
@@ -80,6 +71,7 @@ def runs_compared(
         raise UsageError("use either since or a first run, not both")
     named = None if run_a is None else find_run(store, SPEED, ("fit",), run_a)
     second = find_run(store, SPEED, ("fit",), run_b)
+    # a window that is not over yet has the data of the second run in it
     moment = None if since is None else since.end if since.end < second.reach else since.start
     first = named or run_before(store, SPEED, second, moment)
     if first.run == second.run:
@@ -92,14 +84,9 @@ def runs_compared(
 
 
 def compare_runs(
-    store: JobStore,
-    run_a: str | None = None,
-    run_b: str | None = None,
-    *,
-    since: Window | None = None,
-    methods: Collection[str] = (),
+    store: JobStore, runs: tuple[StoredRun, StoredRun], methods: Collection[str] = ()
 ) -> pa.Table:
-    """Return one row per name and method of either run, see :func:`runs_compared`.
+    """Return one row per name and method of either run; ``methods``: only these.
 
     Changed verdicts come first: those from or to confirmed, then those between two comparisons, then others;
     then the rest, each by the largest ``sigma``. A name that neither run compared has no changed verdict.
@@ -107,9 +94,8 @@ def compare_runs(
     ``change`` is k_b/k_a - 1 on a common scale: the median of ln(k_b/k_a) over the names in the largest
     component of both. ``change_err`` adds both errors in quadrature, an overestimate if the runs share jobs.
     ``sigma`` is ln(1 + change) over its error; the reverse order of runs changes its sign only. Null if a run
-    has no factor, or if only one name is common: its ratio would be the scale. ``methods``: only these.
+    has no factor, or if only one name is common: its ratio would be the scale.
     """
-    runs = runs_compared(store, run_a, run_b, since=since)
     chosen = [In("method", tuple(methods))] if methods else []
     factors = _of_both(store, FACTORS, runs, _Factor._fields, chosen)
     before, after = ({key: _Factor._make(row) for key, row in rows.items()} for rows in factors)
@@ -178,7 +164,7 @@ def _of_both(
     of_run: dict[str, dict[_Key, tuple[Any, ...]]] = {run.run: {} for run in runs}
     names_of_runs, *columns = (column.to_pylist() for column in rows.columns)
     for run, row in zip(names_of_runs, zip(*columns, strict=True), strict=True):
-        of_run[run][row[:4]] = row[4:]
+        of_run[run][row[:4]] = row[4:]  # the first four are the key
     return list(of_run.values())
 
 

@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 import numpy as np
 
+import fitters
 from esjobs.core.query import In
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.finding import as_long
@@ -18,31 +19,25 @@ from esjobs.store.base import JobStore
 from fitters.layout.arrays import Floats, Texts
 
 MOST_WINDOWS = 8  # More hardly sharpen what is known of ln f
-CHANGE_IN_30_DAYS = 0.03  # Of ln f by which a queue may have moved since
-LARGEST_CHANGE = 4.0  # Errors from the windows before beyond which a name starts anew
+CHANGE_IN_30_DAYS = 0.03  # Of ln f, by which the start-up time of a queue wanders
 _COLUMNS = ("run", "level", "name", "cost_factor", "cost_factor_err", "records_doubt", "n_cut")
 
 
 @dataclass(frozen=True)
-class CostPrior:
-    """ln(start-up time) of a name beside others, and its variance."""
-
-    ln_f: float
-    variance: float
-
-
-@dataclass(frozen=True)
 class LevelPriors:
-    """Start-up times of the names of one level in earlier windows; ``runs``: theirs, oldest first."""
+    """Start-up times of the names of one level in earlier windows: ln f and its variance, by name.
 
-    names: Mapping[str, CostPrior]
+    ``runs``: of these windows, oldest first.
+    """
+
+    values: Mapping[str, tuple[float, float]]
     runs: tuple[str, ...]
 
     def of(self, names: Texts) -> tuple[Floats, Floats]:
         """Return ln f and its variance in the order of ``names``; NaN for names without."""
-        missing = CostPrior(np.nan, np.nan)
-        found = [self.names.get(str(name), missing) for name in names]
-        return np.array([item.ln_f for item in found]), np.array([item.variance for item in found])
+        found = [self.values.get(str(name), (np.nan, np.nan)) for name in names]
+        ln_f, variance = np.array(found, np.float64).reshape(-1, 2).T
+        return ln_f, variance
 
 
 def cost_priors(store: JobStore, question: SpeedQuestion) -> dict[str, LevelPriors]:
@@ -60,26 +55,43 @@ def cost_priors(store: JobStore, question: SpeedQuestion) -> dict[str, LevelPrio
     method = question.fit.methods[0]
     where = [In("run", tuple(run.run for run in runs)), In("method", (method,))]
     rows = read_table(store, FACTORS, [*where, In("processing_type", (ALL_TYPES,))], _COLUMNS).to_pylist()
-    by_run = defaultdict(list)
+    by_level: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["cost_factor"] and row["cost_factor_err"] and not row["records_doubt"] and not row["n_cut"]:
-            by_run[row["run"]].append(row)
-    pooled: dict[str, dict[str, CostPrior]] = defaultdict(dict)
-    used: dict[str, list[str]] = defaultdict(list)
-    last: datetime = runs[0].window.end
+            by_level[row["level"]].append(row)
+    return {level: _pooled(found, runs, question) for level, found in by_level.items()}
+
+
+def _pooled(
+    rows: Sequence[Mapping[str, Any]], runs: Sequence[StoredRun], question: SpeedQuestion
+) -> LevelPriors:
+    places = {name: place for place, name in enumerate(sorted({row["name"] for row in rows}))}
+    # a name without an estimate so far has an infinite variance, which no age changes
+    mean, variance = np.zeros(len(places)), np.full(len(places), np.inf)
+    used: list[str] = []
+    end = runs[0].window.end
     for run in runs:
-        _age(pooled, (run.window.end - last).days)
-        last = run.window.end
-        for row in by_run[run.run]:
-            _add(pooled[row["level"]], row["name"], float(np.log(row["cost_factor"])), row["cost_factor_err"])
-        for level in {row["level"] for row in by_run[run.run]}:
-            used[level].append(run.run)
-    _age(pooled, (question.window.end - last).days)
-    return {level: LevelPriors(names, tuple(used[level])) for level, names in pooled.items()}
+        variance += _aged((run.window.end - end).days)
+        end = run.window.end
+        ln_f, error = np.zeros(len(places)), np.full(len(places), np.inf)
+        for row in rows:
+            if row["run"] == run.run:
+                ln_f[places[row["name"]]] = np.log(row["cost_factor"])
+                error[places[row["name"]]] = row["cost_factor_err"]
+        if np.isfinite(error).any():
+            used.append(run.run)
+            mean, error = fitters.pooled(ln_f, error, mean, variance)
+            variance = error**2
+    variance += _aged((question.window.end - end).days)
+    values = zip(mean.tolist(), variance.tolist(), strict=True)
+    return LevelPriors(dict(zip(places, values, strict=True)), tuple(used))
+
+
+def _aged(days: int) -> float:
+    return CHANGE_IN_30_DAYS**2 * days / 30
 
 
 def _disjoint(runs: Sequence[StoredRun], question: SpeedQuestion) -> list[StoredRun]:
-    """Return the runs that count, oldest first."""
     comparable = [
         run
         for run in runs
@@ -87,6 +99,7 @@ def _disjoint(runs: Sequence[StoredRun], question: SpeedQuestion) -> list[Stored
         and as_long(run.window, question.window)
         and _method(SpeedQuestion.of_run(run)) == _method(question)
     ]
+    # from the newest back: each leaves room for the next older one
     chosen: list[StoredRun] = []
     start = question.window.start
     for run in sorted(comparable, key=lambda run: run.window.end, reverse=True):
@@ -98,18 +111,3 @@ def _disjoint(runs: Sequence[StoredRun], question: SpeedQuestion) -> list[Stored
 
 def _method(question: SpeedQuestion) -> tuple[object, ...]:
     return question.fit, question.rules, question.restriction, question.versions
-
-
-def _age(pooled: Mapping[str, dict[str, CostPrior]], days: int) -> None:
-    for names in pooled.values():
-        for name, item in names.items():
-            names[name] = CostPrior(item.ln_f, item.variance + CHANGE_IN_30_DAYS**2 * days / 30)
-
-
-def _add(names: dict[str, CostPrior], name: str, ln_f: float, error: float) -> None:
-    before = names.get(name)
-    if before is None or abs(ln_f - before.ln_f) > LARGEST_CHANGE * np.hypot(error, before.variance**0.5):
-        names[name] = CostPrior(ln_f, error**2)
-        return
-    gain = before.variance / (before.variance + error**2)
-    names[name] = CostPrior(before.ln_f + gain * (ln_f - before.ln_f), (1.0 - gain) * before.variance)

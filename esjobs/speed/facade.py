@@ -82,8 +82,8 @@ class Speed(Facade):
 
         context = self._context
         within = window_of(since, context.clock)
-        pair = runs_compared(context.store, run_a, run_b, since=within)
-        changes = compare_runs(context.store, pair[0].run, pair[1].run, methods=listed(method))
+        pair = runs_compared(context.store, run_a, run_b, within)
+        changes = compare_runs(context.store, pair, listed(method))
         chosen = chosen_values(FACTORS, {"level": level, "type": type, "name": name, "site": site})
         # chosen afterwards: the common scale of two runs is that of all their names
         rows = spelling.chosen_rows(FACTORS, chosen, lambda values: with_values(changes, values))

@@ -25,8 +25,10 @@ CUT_OFF = "cut off"
 
 @dataclass(frozen=True)
 class Method:
-    """Settings of a fit; ``corrected``: for the start-up time per job, if known. ``least_jobs``: jobs that a
-    bucket needs whatever the settings are. ``search``: whose minimum is taken.
+    """Settings of a fit.
+
+    ``corrected``: for the start-up time per job, if known. ``least_jobs``: jobs that a bucket needs whatever
+    the settings are. ``search``: whose minimum is taken.
     """
 
     objective: Literal["paper", "gamma"]
@@ -74,6 +76,11 @@ class Factors:
     # Tasks behind the keys that ``n_units`` counts, each once whatever its core classes and types
     n_tasks: Ints
     n_components: int
+    # Buckets of each name in the fit, and those that it lost as strays
+    n_buckets: Ints
+    n_rejected: Ints
+    n_cut: Ints  # Task keys that a limit cuts off at each name
+    efficiency: Floats  # CPU time over wall time x cores of the jobs behind each name
     # Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its start-up time
     k_err_type: Floats | None = None
     k_err_class: Floats | None = None
@@ -92,11 +99,6 @@ class Factors:
     # Of queues outside the largest component, the factor that their CPU models tell, on its scale
     k_via: Floats | None = None
     k_via_err: Floats | None = None
-    # Buckets of each name in the fit, and those that it lost as strays
-    n_buckets: Ints | None = None
-    n_rejected: Ints | None = None
-    n_cut: Ints | None = None  # Task keys that a limit cuts off at each name
-    efficiency: Floats | None = None  # CPU time over wall time x cores of the jobs behind each name
 
     @property
     def via(self) -> Mask:
@@ -164,13 +166,13 @@ class Fit:
         return (self.rows if kept is None else self.rows[kept])[response.rows]
 
 
-def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:
-    """Fit one input by one method; ``how``: a variant of it, for tests of stability.
+def solve(data: FitInput, method: str, min_bucket_jobs: int) -> Fit:
+    """Fit one input by one method.
 
     Buckets with fewer jobs than ``min_bucket_jobs`` or than the method needs do not enter, nor those of
     excluded tasks. A name that loses all of them, or all links to other names, keeps its row with the reason.
     """
-    how = how or METHODS[method]
+    how = METHODS[method]
     least = max(min_bucket_jobs, how.least_jobs)
     entered = enters(data, how, least)
     result = _fit(data, entered, how)
@@ -193,9 +195,12 @@ def _with_shared(
     }
     fitted = result.sigma_int.value
     inner = factors.k_err_int * (shared.sigma_int / fitted if fitted > 0 else 1.0)
+    # the fit's interaction holds the shared effects, too: its part alone, and these beside it
     more = parts["type"] ** 2 + parts["class"] ** 2 + parts["cost"] ** 2
     k_err_int = np.sqrt(inner**2 + more)
     valid = np.isfinite(k_err_int)
+    # what its jobs contradict says more than that its buckets scatter
+    of_jobs = shared.outlier_buckets if data.outlier_records is None else data.outlier_records
     return replace(
         factors,
         k_err_int=np.where(valid, k_err_int, factors.k_err_int),
@@ -203,27 +208,15 @@ def _with_shared(
         k_err_type=parts["type"],
         k_err_class=parts["class"],
         k_err_cost=parts["cost"],
-        records_doubt=_records(data, shared, index),
+        records_doubt=np.where(of_jobs[index] != "", of_jobs[index], shared.outlier_buckets[index]),
         only_type=shared.only_type,
     )
 
 
-def _records(data: FitInput, shared: SharedEffects, index: npt.NDArray[np.intp]) -> Texts:
-    of_jobs = shared.outlier_buckets if data.outlier_records is None else data.outlier_records
-    return np.where(of_jobs[index] != "", of_jobs[index], shared.outlier_buckets[index])
-
-
-def sigma_type_of(fit: Fit) -> float | None:
-    """Return the scatter of names and types in a fit; None if unknown."""
-    return None if fit.shared is None else fit.shared.by_type.sigma
-
-
-def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> Mask:
+def enters(data: FitInput, how: Method, least_jobs: int) -> Mask:
     """Return the mask of rows in a fit: enough jobs, a task that is not excluded, and not cut off."""
     valid = ((data.unknown.codes < 0) | (not how.corrected)) & (data.cut.codes < 0)
-    return np.asarray(
-        (data.n_jobs >= max(min_bucket_jobs, how.least_jobs)) & (data.mixed.codes < 0) & valid, np.bool_
-    )
+    return np.asarray((data.n_jobs >= least_jobs) & (data.mixed.codes < 0) & valid, np.bool_)
 
 
 def _fit(data: FitInput, rows: Mask, how: Method) -> fitters.FitResult | None:
@@ -252,6 +245,7 @@ def with_company(fit: Fit) -> Fit:
         raw = _fit(data, entered, replace(how, corrected=False))
         factors = replace(factors, k_raw=_by_name(factors.name, raw, "k"))
     factors = replace(factors, sole_link=_via(data, entered, factors))
+    # what the choice of objective moves is a systematic uncertainty of the method
     other = _fit(data, entered, of_other_objective(how))
     shift: dict[str, tuple[float, float]] = {}
     if other is not None:
@@ -304,6 +298,7 @@ def _factors(
     n_units, n_tasks, n_buckets, n_rejected = np.zeros((4, count), np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
+    events_per_job, efficiency = _ratios(data, entered, position, count)
     columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
     if result is not None:
         units = result.units
@@ -316,6 +311,7 @@ def _factors(
         reason[where[lost_link]] = (
             "its only tasks in common with other names are in buckets with too few jobs"
         )
+        # why its task is excluded says more than that it has no link
         aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST, CUT_OFF])
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_units[where] = units.component, units.n_tasks
@@ -323,6 +319,7 @@ def _factors(
         n_buckets[where], n_rejected[where] = units.n_buckets, _strays(result)
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
+    # names outside the fit: a component each, after those of the fit
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
     return Factors(
         level=data.level,
@@ -335,13 +332,13 @@ def _factors(
         status=status,
         reason=reason,
         k_raw=columns["k"],
-        events_per_job=_events_per_job(data, entered, position, count),
+        events_per_job=events_per_job,
         sole_link=np.full(count, "", object),
         n_tasks=n_tasks,
         n_buckets=n_buckets,
         n_rejected=n_rejected,
         n_cut=np.bincount(position, data.cut.codes >= 0, count).astype(np.int64),
-        efficiency=_efficiency(data, entered, position, count),
+        efficiency=efficiency,
         n_components=int(component.max()) + 1 if count else 0,
         k=columns["k"],
         k_err=columns["k_err"],
@@ -361,28 +358,21 @@ def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> Ints:
     _, task = np.unique(keys.task_id[buckets.task_names].astype(str), return_inverse=True)
     linked = np.repeat(size > 1, size)
     n_tasks = int(task.max(initial=0)) + 1
+    # a task in two core classes or types is one
     pairs = np.unique(buckets.unit[linked].astype(np.int64) * n_tasks + np.repeat(task, size)[linked])
     return np.bincount(pairs // n_tasks, minlength=buckets.n_units).astype(np.int64)
 
 
-def fitted_or_all(entered: Mask, position: Codes, count: int) -> Mask:
-    """Return the mask of rows that represent each name: those in the fit, or all if there are none."""
+def _ratios(data: FitInput, entered: Mask, position: Codes, count: int) -> tuple[Floats, Floats]:
+    # Events per job and CPU efficiency by name, of the rows in the fit; of all where a name has none in it.
     has = np.zeros(count, np.bool_)
     has[position[entered]] = True
-    return np.where(has[position], entered, True)
-
-
-def _events_per_job(data: FitInput, entered: Mask, position: Codes, count: int) -> Floats:
-    rows = fitted_or_all(entered, position, count)
-    events = np.bincount(position[rows], data.events[rows], count)
-    return np.asarray(events / np.bincount(position[rows], data.n_jobs[rows], count))
-
-
-def _efficiency(data: FitInput, entered: Mask, position: Codes, count: int) -> Floats:
-    rows = fitted_or_all(entered, position, count)
-    cpu_s, core_s = (np.bincount(position[rows], column[rows], count) for column in (data.cpu_s, data.core_s))
-    efficiency: Floats = np.divide(cpu_s, core_s, out=np.full(count, np.nan), where=core_s > 0)
-    return efficiency
+    rows = np.where(has[position], entered, True)
+    events, n_jobs, cpu_s, core_s = (
+        np.bincount(position[rows], column[rows], count)
+        for column in (data.events, data.n_jobs, data.cpu_s, data.core_s)
+    )
+    return events / n_jobs, np.divide(cpu_s, core_s, out=np.full(count, np.nan), where=core_s > 0)
 
 
 def _without_fit(
@@ -399,7 +389,7 @@ def _without_fit(
     )
     reason[~shared] = "none of its tasks runs elsewhere with the same core class and processing type"
     enough = data.n_jobs >= min_bucket_jobs
-    # Of several reasons the first counts.
+    # A later reason replaces an earlier one: of a mixed task the rest does not matter.
     for what, why, rows in (
         (CUT_OFF, data.cut, data.cut.codes >= 0),
         (UNKNOWN_COST, data.unknown, (data.unknown.codes >= 0) & enough),

@@ -80,7 +80,6 @@ def read_columns(path: Path, labels: Sequence[str], numbers: Sequence[str]) -> p
 
 
 def _first_text(column: pa.ChunkedArray) -> int:
-    """Return the index of the first value that is not a number."""
     for row, value in enumerate(column.to_pylist()):
         try:
             float(value)

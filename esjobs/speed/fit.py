@@ -24,7 +24,7 @@ from esjobs.schema.speed import (
     STABILITY_CHECKS,
     TASK_RESULTS,
 )
-from esjobs.speed.factors import METHODS, Factors, Fit, sigma_type_of, solve, with_company
+from esjobs.speed.factors import METHODS, Factors, Fit, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
@@ -53,9 +53,8 @@ def fit(
     """Fit every level, processing type and method from the sums of a window.
 
     ``machine_sums``: reads those by CPU model, where queues are comparable through these alone; None: they
-    are not compared.
-    ``sites``: for the rows only. Returns the factors and the rows of this step's tables. Each fit becomes
-    rows at once, so that memory does not grow with the types.
+    are not compared. ``sites``: for the rows only. Returns the factors and the rows of this step's tables.
+    Each fit becomes rows at once, so that memory does not grow with the types.
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
@@ -67,7 +66,8 @@ def fit(
         if level not in of_all:
             # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
             of_all = {level: solve(inputs.of(level, ALL_TYPES), settings.methods[0], minimum)}
-            inputs.learn(level, sigma_type_of(of_all[level]))
+            if (shared := of_all[level].shared) is not None:
+                inputs.learn(level, shared.by_type.sigma)
             if level in NAMED_LEVELS:
                 notes.extend(filter(None, [why_left_out(of_all[level])]))
         if kind != ALL_TYPES and not settings.by_type:
@@ -86,11 +86,10 @@ def fit(
                 item = with_queue_scatter(item, of_all[level], checked.sums.mix, fits)
             if headline:
                 item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
-            for table, made in _rows(item, checks, sites, headline=headline):
-                found[table].extend(made)
-            if headline:
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
+            for table, made in _rows(item, checks, sites, headline=headline):
+                found[table].extend(made)
             fits.append(item.factors)
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])

@@ -24,9 +24,7 @@ from fitters.layout.arrays import Floats, Ints, Mask, Texts
 
 @dataclass(frozen=True)
 class FitInput:
-    """Columns of one fit, aligned; a row is a task key (task x core class x type x kind) at one name. 100
-    bytes per row.
-    """
+    """Columns of one fit; a row, 100 bytes, is a task key (task x core class x type x kind) at one name."""
 
     level: str
     processing_type: str
@@ -75,6 +73,7 @@ class FitInput:
 
     def rows_of(self, buckets: fitters.Buckets) -> npt.NDArray[np.intp]:
         """Return the row behind each bucket of a fit of some of the rows."""
+        # task and name in one integer: a search instead of a dictionary of pairs
         keys = self.task.codes.astype(np.int64) << 32 | self.name.codes
         order = np.argsort(keys)
         task = np.searchsorted(self.task.names, buckets.task_names)
@@ -101,6 +100,7 @@ class FitInputs:
         self._priors = priors or {}
         of_queues = of_queues or costs_without_outliers(sums.levels["queue"], min_bucket_jobs)
         found = {"queue": of_queues}
+        # queues first: sites take their start-up times from them
         if "site" in sums.levels:
             found["site"] = costs_of_sites(of_queues, sums.levels["site"])
         found["cpu_model"] = costs_without_outliers(sums.levels["cpu_model"], min_bucket_jobs)
@@ -113,10 +113,9 @@ class FitInputs:
         self._cached: FitInput | None = None
         self._sigma_type: dict[str, float] = {}
 
-    def learn(self, level: str, sigma_type: float | None) -> None:
+    def learn(self, level: str, sigma_type: float) -> None:
         """Set the scatter of names and types from the fit of all types, for fits of one type."""
-        if sigma_type is not None:
-            self._sigma_type[level] = sigma_type
+        self._sigma_type[level] = sigma_type
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Yield level and processing type of every fit: the types sorted, then ``all``."""
@@ -130,20 +129,16 @@ class FitInputs:
             return sum(self._sums.n_jobs.values())
         return self._sums.n_jobs[processing_type]
 
-    def names(self, level: str, processing_type: str) -> set[str]:
-        """Return the names of one fit."""
-        rows = self._sums.levels[level]
-        return set(rows.name[_of_type(rows.keys, rows.task, processing_type)].used().names)
-
     def of(self, level: str, processing_type: str) -> FitInput:
         """Return the columns of one fit. In the order of levels, each is computed once."""
         if self._cached is None or self._cached.level != level:
-            self._cached = None
+            self._cached = None  # Two levels would not fit into memory side by side
             self._cached = self._all_types(level)
         cached = self._cached
         if processing_type == ALL_TYPES:
             return cached
-        rows = _of_type(cached.keys, cached.task, processing_type)
+        of_type = np.asarray(cached.keys.processing_type == processing_type, np.bool_)
+        rows = of_type[cached.task.names][cached.task.codes]
         unnamed = self.n_jobs(processing_type) - int(cached.n_jobs[rows].sum())
         return cached.keep(
             rows,
@@ -167,6 +162,9 @@ class FitInputs:
             "cost_common": np.zeros(n),
             **{name: np.full(n, np.nan) for name in ("elasticity", "elasticity_err", "length_var")},
         }
+        rho_err = np.full(len(rows.keys), np.nan)
+        if costs is not None:
+            rho_err[costs.tasks.name.astype(np.int64)] = costs.tasks.rho_err
         if costs is not None and n:
             corrected, self.rho_scatter[level] = _corrected(costs, rows, self._priors.get(level))
         return FitInput(
@@ -182,18 +180,11 @@ class FitInputs:
             cut=rows.cut,
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
             keys=rows.keys,
-            rho_err=_rho_err(costs, len(rows.keys)),
+            rho_err=rho_err,
             outlier_records=record_doubts(rows, self._outliers[level]),
             cells=cells_of(self._sums.periods.get(level), rows),
             **corrected,
         )
-
-
-def _rho_err(costs: fitters.FixedCosts | None, n_keys: int) -> Floats:
-    error = np.full(n_keys, np.nan)
-    if costs is not None:
-        error[costs.tasks.name.astype(np.int64)] = costs.tasks.rho_err
-    return error
 
 
 def _corrected(
@@ -210,6 +201,7 @@ def _corrected(
     taken = found.corrected | (names.corrected & found.use & (usable > 0))
     rho = np.where(taken, np.where(found.corrected, found.rho, usable) * factor, 0.0)
     events, n_jobs = rows.sums["events"], rows.sums["n_jobs"]
+    # how far an error of ln(start-up time) reaches ln k: by its share in the CPU time
     share = np.nan_to_num(usable * factor / (events / n_jobs + usable * factor))
     columns = {
         "rho": rho,
@@ -225,10 +217,3 @@ def _corrected(
         "length_var": rows.sums["events_sq"] * n_jobs / events**2 - 1.0,
     }
     return columns, scatter_of_tasks(names, slopes, rows)
-
-
-def _of_type(keys: TaskKeys, task: Labels, processing_type: str) -> Mask:
-    if processing_type == ALL_TYPES:
-        return np.ones(len(task), np.bool_)
-    mine = keys.processing_type[task.names] == processing_type
-    return np.asarray(mine, np.bool_)[task.codes]

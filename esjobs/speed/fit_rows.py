@@ -4,13 +4,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from esjobs.core.tables import columns
 from esjobs.publish.publication import finite
 from esjobs.records.names.sites import Sites
 from esjobs.speed.factors import METHODS, Fit
 from esjobs.speed.links import what_would_link
-from esjobs.speed.residual_rows import pull_columns
+from esjobs.speed.residual_rows import pull_width
 from fitters import FitResult, MinuitMinimum
-from fitters.layout.arrays import Codes, Floats, Mask
+from fitters.layout.arrays import Codes, Floats
+
+_NUMBERS = columns("k k_err k_err_stat k_err_int k_raw events_per_job efficiency")
+_SHARED = columns("k_err_type k_err_class k_err_cost k_err_shift k_err_queues")
+_COUNTS = columns("component n_units n_tasks n_jobs n_rejected n_cut")
 
 
 def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
@@ -27,30 +32,18 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
-            "k": finite(factors.k[index]),
-            "k_err": finite(factors.k_err[index]),
-            "k_err_stat": finite(factors.k_err_stat[index]),
-            "k_err_sandwich": finite(unit.get("k_err_sandwich")),
-            "k_raw": finite(factors.k_raw[index]),
+            **{column: finite(getattr(factors, column)[index]) for column in _NUMBERS},
+            **{column: int(getattr(factors, column)[index]) for column in _COUNTS},
+            **{column: finite(unit.get(column)) for column in ("k_err_sandwich", "k_err_model")},
             "rho": finite(rho[index]),
-            "component": int(factors.component[index]),
-            "n_units": int(factors.n_units[index]),
             "n_buckets": int(unit.get("n_buckets", 0)),
-            "n_rejected": 0 if factors.n_rejected is None else int(factors.n_rejected[index]),
-            "n_cut": 0 if factors.n_cut is None else int(factors.n_cut[index]),
-            "n_jobs": int(factors.n_jobs[index]),
             "status": factors.status[index],
             "reason": factors.reason[index] or None,
-            "k_err_int": finite(factors.k_err_int[index]),
-            "k_err_model": finite(unit.get("k_err_model")),
             "site": site.name if site else None,
             "site_guessed": site.guessed if site else None,
-            "events_per_job": finite(factors.events_per_job[index]),
-            "efficiency": None if factors.efficiency is None else finite(factors.efficiency[index]),
             "sole_link": factors.sole_link[index] or None,
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),
-            "n_tasks": int(factors.n_tasks[index]),
             **parts[index],
             **factors.ranking.get(name, {}),
             "k_via": finite(factors.on_scale("k")[index]) if factors.via[index] else None,
@@ -60,21 +53,14 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
 
 def _shared_parts(item: Fit) -> list[dict[str, object]]:
     factors, names = item.factors, item.data.name.names.astype(str)
-    columns = {
-        "type": factors.k_err_type,
-        "class": factors.k_err_class,
-        "cost": factors.k_err_cost,
-        "shift": factors.k_err_shift,
-        "queues": factors.k_err_queues,
-    }
+    errors = {name: getattr(factors, name) for name in _SHARED}
     costs = item.data.name_costs if METHODS[factors.method].corrected else None
     standing_out = set() if costs is None else set(costs.standing_out().tolist())
     rows = []
     for index, code in enumerate(np.searchsorted(names, factors.name.astype(str)).tolist()):
         doubt = None if factors.records_doubt is None else factors.records_doubt[index]
         row: dict[str, object] = {
-            f"k_err_{name}": None if column is None else finite(column[index])
-            for name, column in columns.items()
+            name: None if column is None else finite(column[index]) for name, column in errors.items()
         }
         row["records_doubt"] = doubt or None
         if costs is not None:
@@ -105,6 +91,8 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
     good = factors.status == "ok"
     total = int(data.n_jobs.sum()) + data.n_jobs_unnamed
     n_jobs = 0 if item.result is None else int(factors.n_jobs[good].sum())
+    unknown = (data.unknown.codes >= 0) & METHODS[factors.method].corrected
+    excluded = (data.mixed.codes >= 0) | unknown
     yield {
         "status": "ok" if good.any() else "no factors",
         "reason": None if good.any() else _why_none(item),
@@ -116,7 +104,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_jobs": n_jobs,
         "n_jobs_dropped": total - n_jobs,
         "left_out": factors.left_out or None,
-        "n_jobs_excluded": int(data.n_jobs[_excluded(item)].sum()),
+        "n_jobs_excluded": int(data.n_jobs[excluded].sum()),
         **({} if item.result is None else _quality(item, item.result)),
         "jobs_share": n_jobs / total if total and item.result is not None else None,
     }
@@ -137,7 +125,7 @@ def _quality(item: Fit, result: FitResult) -> dict[str, object]:
         "sigma_int_kind": result.sigma_int.source,
         **_minuit([part["minuit"] for part in fitted if part["minuit"] is not None]),
         "n_rejected": int(result.weighting.n_rejected),
-        **pull_columns(item),
+        "pull_width": pull_width(item),
         **_shared_scatters(item),
     }
 
@@ -146,6 +134,7 @@ def _minuit(found: Sequence[MinuitMinimum]) -> dict[str, object]:
     # What Minuit's search found, over all components; nothing where it did not search.
     if not found:
         return {}
+    # Minuit's flag is about the error matrix, which HESSE makes for small fits only
     with_hesse = all(bool(np.isfinite(each.ln_k_err).all()) for each in found)
     return {
         "minuit_valid": all(each.valid for each in found),
@@ -181,11 +170,6 @@ def _shared_scatters(item: Fit) -> dict[str, object]:
     return row
 
 
-def _excluded(item: Fit) -> Mask:
-    unknown = (item.data.unknown.codes >= 0) & METHODS[item.factors.method].corrected
-    return np.asarray((item.data.mixed.codes >= 0) | unknown, np.bool_)
-
-
 def _why_none(item: Fit) -> str:
     if not len(item.data):
         return "no job record names a CPU model" if item.data.level == "cpu_model" else "no buckets"
@@ -198,6 +182,7 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
     details = [] if item.result is None else item.result.components.rows()
     of_row = factors.component[data.name.used().codes]
     links = what_would_link(data, item.entered, of_row, item.min_bucket_jobs)
+    # names outside the fit show what they have
     counted = item.entered | (of_row >= len(details))
     n_buckets = np.bincount(of_row[counted], minlength=factors.n_components)
     n_jobs = np.bincount(of_row[counted], data.n_jobs[counted], factors.n_components)

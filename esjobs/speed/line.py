@@ -55,6 +55,7 @@ def compare_with_declared(
             without.append(index)
         else:
             of_benchmark.setdefault(item.benchmark or "", []).append(index)
+    # names without a declaration tell their speed in the benchmark that most declare in
     most = max(of_benchmark, key=lambda benchmark: len(of_benchmark[benchmark]), default="")
     return [
         _compare(
@@ -87,6 +88,7 @@ def _compare(
         )
 
     line = line_of(factors.on_scale("k"))
+    # the same line would be fitted again where nothing was corrected
     same = np.array_equal(factors.k_raw, factors.k, equal_nan=True)
     raw = line if same else line_of(factors.on_scale("k_raw"))
     reason = None
@@ -133,11 +135,6 @@ def _two_groups(factors: Factors, chosen: Ints, those: Sequence[Declared], other
         f"{declare} {ratio:.2f} times {more}, or the others are: this cannot be known, so no verdict is "
         "cleared to send."
     )
-
-
-def _groups_ratio(item: Comparison) -> float | None:
-    line = item.line
-    return line.others.ratio if item.doubt and line.others and line.doubt == "two groups" else None
 
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
@@ -193,6 +190,7 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
         yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_groups": 0}
     for item in found:
         line = item.line
+        two_groups = item.doubt and line.doubt == "two groups"
         unusable = "too few sites" if line.status == "ok" else "too few"
         status = "ok" if item.reason is None else unusable
         yield {
@@ -212,5 +210,5 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "spearman": finite(line.correlation_points.spearman),
             "pearson_groups": finite(line.correlation_groups.pearson),
             "spearman_groups": finite(line.correlation_groups.spearman),
-            "groups_ratio": _groups_ratio(item),
+            "groups_ratio": line.others.ratio if two_groups and line.others else None,
         }

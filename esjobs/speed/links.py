@@ -28,7 +28,7 @@ def what_would_link(
     missing: dict[int, tuple[int, str, str]] = {}
     keys = data.keys
     rows = np.flatnonzero(offered)
-    other = component[rows] + present[rows]
+    other = component[rows] + present[rows]  # One of the two is 0
     # The most jobs first, among these the first task and name: names are sorted, their codes are places.
     order = np.lexsort((data.name.codes[rows], data.task.codes[rows], -data.n_jobs[rows], other))
     number, first = np.unique(other[order], return_index=True)
@@ -52,8 +52,9 @@ def what_would_link(
     return link
 
 
-def _largest_tasks(data: FitInput, rows: Mask, most: int = 2) -> list[str]:
+def _largest_tasks(data: FitInput, rows: Mask) -> list[str]:
+    # those at most names; a reliable link needs two tasks
     tasks = data.task[rows]
     counts = np.bincount(tasks.codes, minlength=len(tasks.names))
-    largest = np.argsort(-counts, kind="stable")[:most]
+    largest = np.argsort(-counts, kind="stable")[:2]
     return [data.keys.readable(tasks.names[index]) for index in largest if counts[index]]

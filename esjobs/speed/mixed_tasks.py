@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 import fitters
 from esjobs.core.query import DropRule, Filter, In
+from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.records.jobs.resolution import select
 from esjobs.records.tasks.keys import KEY, TaskKeys
@@ -32,24 +33,16 @@ FAR = np.log(2.0)  # Distance of a site from the median of its task, in ln, abov
 LEFT_OUT = "left out"  # Kind of work of the jobs that are left out of a task which is one without them
 _APART = ("split", "part")
 _LEAST_JOBS = 20.0  # Jobs of a task below which nothing can be told
-_FIELDS = (
-    "task_id",
-    "core_class",
-    "processing_type",
-    "queue",
-    "cpu_raw",
-    "transformation",
-    "events",
-    "cpu_s",
-    "core_s",
-)
+_FIELDS = columns("queue cpu_raw cpu_model transformation events cpu_s core_s")
 _KEY_OF_JOB = KEY[:3]
 
 
 @dataclass(frozen=True)
 class MixedTask:
-    """An examined task: ``decision`` is ``keep``, ``split``, ``excluded`` or ``part`` (kept without its jobs
-    at the queues of ``without``, which alone make it look mixed).
+    """An examined task.
+
+    ``decision``: ``keep``, ``split``, ``excluded`` or ``part``: kept without its jobs at the queues of
+    ``without``, which alone make it look mixed.
     """
 
     n_jobs: int
@@ -112,6 +105,7 @@ def _suspects(rows: TaskSums, costs: fitters.FixedCosts) -> tuple[dict[int, int]
     order = np.flatnonzero(wanted)[np.argsort(-n_jobs[wanted], kind="stable")]
     chosen: dict[int, int] = {}
     left = MAX_JOBS_READ
+    # largest first, and smaller ones into the room that is left
     for task in order:
         if n_jobs[task] <= left:
             chosen[int(names[task])] = int(n_jobs[task])
@@ -127,6 +121,7 @@ def _suspicious(rows: TaskSums, costs: fitters.FixedCosts) -> Mask:
     scatter = np.sqrt(np.log1p(np.nan_to_num(variance)))
     wide = (scatter > WIDE) & (jobs >= _LEAST_JOBS)
     level = np.log(rows.sums["cpu_s"] / np.where(found.use, found.events_eff, rows.sums["events"]))
+    # a bucket of few jobs is far off by chance: by three of its errors more
     doubt = 3.0 * np.sqrt(bucket_variances(rows, found).per_job / jobs)
     far = np.abs(level - fitters.grouped_median(index, level, len(names))[index]) > FAR + np.nan_to_num(doubt)
     outliers = np.bincount(index, wide | far, len(names)) > 0
@@ -144,7 +139,7 @@ def _read(
 ) -> pa.Table:
     tasks = sorted({str(keys.task_id[key]) for key in suspects})
     wanted = (*where, In("task_id", tuple(tasks)))
-    jobs = select(store, (*_FIELDS, "cpu_model"), window, where=wanted, drops=drops).read_all()
+    jobs = select(store, (*_KEY_OF_JOB, *_FIELDS), window, where=wanted, drops=drops).read_all()
     jobs = jobs.append_column("work_kind", pa.nulls(jobs.num_rows, pa.string()))
     jobs = jobs.append_column("key", pa.array(keys.numbers(jobs)))
     mine = pc.is_in(jobs.column("key"), pa.array(list(suspects), pa.int32()))
@@ -179,6 +174,7 @@ def _look(
         left_out = without.get(number, ()) if decision == "excluded" else ()
         if left_out:
             decision, reason = "part", f"{reason}; kept without its jobs at {', '.join(left_out)}"
+        # parts and whole must be of the same jobs, or some would count twice
         if decision in ("split", "part") and table.n_jobs[index] != n_jobs.get(number):
             decision = "excluded"
             reason += "; its jobs have changed since aggregation, so the task cannot be split"
@@ -210,7 +206,8 @@ def _apart(
         seen = [looked_at.get(key) for key in rows.task.names.tolist()]
         split = np.array([task is not None and task.decision in _APART for task in seen], np.bool_)
         aside = [task.reason if task is not None and task.decision == "excluded" else None for task in seen]
-        marked = replace(rows, mixed=_per_row(aside, rows.task))
+        of_task = fitters.factorise(aside, "mixed") if aside else rows.task
+        marked = replace(rows, mixed=Labels(of_task.names, of_task.codes[rows.task.codes]))
         if parts is not None:
             marked = renumbered(marked[~split[rows.task.codes]], keys, numbers)
             marked = joined(marked, _sums_of_parts(parts, level, keys))
@@ -220,18 +217,14 @@ def _apart(
     return replace(sums, levels=levels, n_buckets=n_buckets, periods=periods), renamed
 
 
-def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:
-    of_task = fitters.factorise(list(reasons), "mixed") if reasons else task
-    return Labels(of_task.names, of_task.codes[task.codes])
-
-
 def _sums_of_parts(parts: pa.Table, level: str, keys: TaskKeys) -> TaskSums:
     named = parts.filter(pc.is_valid(parts.column(level)))
     merged = named.group_by([*KEY, level, "set_aside"], use_threads=False).aggregate(
         [([], "count_all"), *((column, "sum") for column in SUMS)]
     )
+    task, codes = np.unique(keys.numbers(merged), return_inverse=True)
     return TaskSums(
-        _as_labels(keys.numbers(merged)),
+        Labels(task.astype(np.int64), codes.astype(np.int32)),
         fitters.factorise(merged.column(level), level),
         {column: np.asarray(merged.column(f"{column}_sum"), np.float64) for column in SUMS},
         np.asarray(merged.column("count_all"), np.int64),
@@ -239,11 +232,6 @@ def _sums_of_parts(parts: pa.Table, level: str, keys: TaskKeys) -> TaskSums:
         keys,
         Labels(np.empty(0, object), np.full(merged.num_rows, -1, np.int32)),
     )
-
-
-def _as_labels(numbers: Codes) -> Labels:
-    names, codes = np.unique(numbers, return_inverse=True)
-    return Labels(names.astype(np.int64), codes.astype(np.int32))
 
 
 def _kinds_of_jobs(

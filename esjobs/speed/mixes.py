@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 
+import fitters
 from esjobs.core.words import ALL_TYPES
 from esjobs.publish.publication import finite
 from esjobs.records.names.sites import Sites
@@ -15,7 +16,6 @@ from esjobs.speed.factors import Factors, Fit
 # Sums of jobs, CPU time and core time by queue and CPU model (None where the records name none)
 Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
 LEAST_QUEUES = 5  # Queues that tell how far they run from their CPU models
-_NORMAL = 1.4826  # Standard deviation of a normal over its median absolute deviation
 _MOST_TAKEN_UP = 3.0  # Where models are as many as queues, what they take up is not known any better
 LEAST_SHARE = 0.5  # Of the CPU time of a queue; on fewer models with a factor its mix predicts nothing
 
@@ -124,8 +124,8 @@ def _scatter_beside_models(mix: Mix, fits: Sequence[Factors]) -> float | None:
         return None
     beside = np.array([math.log(queues[name][0] / (each.k or 1.0)) for name, each in predictions.items()])
     of_fit = np.array([(queues[name][1] / queues[name][0]) ** 2 for name in predictions])
-    square = (_NORMAL * float(np.median(np.abs(beside - np.median(beside))))) ** 2
-    # models take up a part of what queues do
+    square = (fitters.MAD_FACTOR * float(np.median(np.abs(beside - np.median(beside))))) ** 2
+    # models take up a part of what queues do, and errors of fits are no scatter
     return math.sqrt(max(square * n / max(dof, n / _MOST_TAKEN_UP) - float(np.median(of_fit)), 0.0))
 
 

@@ -118,7 +118,7 @@ class _Sample:
 
     @property
     def kinds(self) -> list[Ints]:
-        """Types and core classes of the rows as numbers: what names do to these alike is in the errors."""
+        """Types and core classes of the rows as numbers: their common effects are in the errors."""
         keys, of_row = self.data.keys, self.data.task.names[self.data.task.codes[self.row]]
         columns = (keys.processing_type, keys.core_class)
         return [np.unique(column[of_row].astype(str), return_inverse=True)[1] for column in columns]
@@ -190,8 +190,7 @@ def _in_common(sample: _Sample, of_task: Floats) -> Floats:
     total = np.bincount(response.unit, response.weight, n)
     mean = np.bincount(response.unit, response.weight * of_task[response.task], n)
     few = np.bincount(response.unit, minlength=n) < LEAST_TASKS
-    share: Floats = np.where(few, 1.0, np.abs(mean) / np.where(total > 0, total, 1.0))
-    return share
+    return np.where(few, 1.0, np.abs(mean) / np.where(total > 0, total, 1.0))
 
 
 def mean_power(length: Floats, spread: Floats, power: float) -> Floats:
@@ -203,8 +202,7 @@ def mean_power(length: Floats, spread: Floats, power: float) -> Floats:
     >>> mean_power(np.array([100.0]), np.array([0.0]), 0.5).tolist()
     [10.0]
     """
-    moment: Floats = length**power * (1.0 + spread) ** (0.5 * power * (power - 1.0))
-    return moment
+    return length**power * (1.0 + spread) ** (0.5 * power * (power - 1.0))
 
 
 def _power(sample: _Sample) -> tuple[fitters.PowerCheck, str, Floats]:

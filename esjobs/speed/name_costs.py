@@ -12,8 +12,8 @@ from fitters.layout.arrays import Floats
 
 ASSUMED_SCATTER = 0.1  # Scatter of ln(start-up time) between names where their jobs are too few to tell
 LARGEST_DOUBT = 0.3  # An error of that scatter beyond which it counts as not told
-CERTAIN = 3.0  # Errors by which the scatter must differ from 0 before names are corrected one by one
-STANDS_OUT = 4.0  # Errors by which the start-up time of a named name differs from that of the others
+CERTAIN = 3.0  # Errors by which the scatter must differ from 0 before names are corrected individually
+STANDS_OUT = 4.0  # Errors by which the start-up time of a name that is listed differs from the others'
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,7 @@ def scatter_of_tasks(names: NameCosts, slopes: fitters.BucketSlopes, rows: TaskS
     weight = slopes.error[telling] ** -2.0
     total = np.bincount(key, weight, n_keys)
     square = np.bincount(key, weight**2, n_keys)
-    scatter: Floats = names.scatter * np.sqrt(square) / np.where(total > 0, total, 1.0)
-    return scatter
+    return names.scatter * np.sqrt(square) / np.where(total > 0, total, 1.0)
 
 
 def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> Floats:
@@ -93,7 +92,7 @@ def name_costs(
     costs: fitters.FixedCosts,
     rows: TaskSums,
     slopes: fitters.BucketSlopes,
-    priors: LevelPriors | None = None,
+    priors: LevelPriors | None,
 ) -> NameCosts:
     """Find the differences of start-up times between names, and the part certain enough to correct for.
 
@@ -118,6 +117,7 @@ def name_costs(
     if not np.isfinite(found.sigma) or found.sigma_err > LARGEST_DOUBT:
         doubt = np.full(n_names, ASSUMED_SCATTER)
         return NameCosts(found, one, doubt, ASSUMED_SCATTER, "assumed", earlier, runs)
+    # correcting for noise would add it: only where the scatter is certain
     if found.sigma > CERTAIN * found.sigma_err:
         return NameCosts(found, np.exp(found.drawn), found.drawn_err, found.sigma, "estimated", earlier, runs)
     # A scatter that cannot be told from none is not none.

@@ -26,13 +26,13 @@ _MOST = 16.0  # What one bucket counts for at most, in times the variance of its
 _LEAST_DOF = 20.0
 _LEAST_BUCKETS = 5  # Buckets of a task from which a median of what they say is safe from one of them
 _LEAST_ELASTICITY = 0.02
-_ROBUST = 1.4826
 
 
 @dataclass(frozen=True)
 class OutlierRecords:
-    """Outliers. ``rows``: mask of rows excluded from start-up times. ``reason``: by code of the name, why its
-    records are doubtful, or empty.
+    """Outliers: the mask of rows excluded from start-up times.
+
+    ``reason``: by code of the name, why its records are doubtful, or empty.
     """
 
     rows: Mask
@@ -50,16 +50,18 @@ def costs_without_outliers(rows: TaskSums, min_bucket_jobs: int) -> FoundCosts:
     nothing = np.full(len(rows.name.names), "", object)
     if costs is None:
         return None, OutlierRecords(np.zeros(len(rows), np.bool_), nothing)
-    outliers = _odd_records(_robust(costs, rows), rows)
+    outliers = _outlier_records(_robust(costs, rows), rows)
     left_out = outliers.rows
     kept = np.bincount(rows.task.codes[~left_out], minlength=len(rows.task.names))
+    # a task with nothing else left keeps them: it would have no start-up time at all
     left_out &= kept[rows.task.codes] > 1
     if not left_out.any():
         return costs, outliers
     costs = fixed_costs(rows, min_bucket_jobs, without=left_out)
     if costs is None:
         return None, outliers
-    return costs, OutlierRecords(left_out, _odd_records(costs, rows).reason)
+    # start-up times without them first, so that they do not hide each other
+    return costs, OutlierRecords(left_out, _outlier_records(costs, rows).reason)
 
 
 def costs_of_sites(found: FoundCosts, rows: TaskSums) -> FoundCosts:
@@ -70,7 +72,7 @@ def costs_of_sites(found: FoundCosts, rows: TaskSums) -> FoundCosts:
     costs, _ = found
     if costs is None:
         return None, OutlierRecords(np.zeros(len(rows), np.bool_), np.full(len(rows.name.names), "", object))
-    return costs, _odd_records(costs, rows)
+    return costs, _outlier_records(costs, rows)
 
 
 def _robust(costs: fitters.FixedCosts, rows: TaskSums) -> fitters.FixedCosts:
@@ -93,7 +95,7 @@ def _robust(costs: fitters.FixedCosts, rows: TaskSums) -> fitters.FixedCosts:
     return replace(costs, tasks=table)
 
 
-def _odd_records(costs: fitters.FixedCosts, rows: TaskSums) -> OutlierRecords:
+def _outlier_records(costs: fitters.FixedCosts, rows: TaskSums) -> OutlierRecords:
     found = correct(costs, rows)
     valid = bucket_variances(rows, found)
     rho = rho_of_rows(costs, rows)
@@ -101,7 +103,9 @@ def _odd_records(costs: fitters.FixedCosts, rows: TaskSums) -> OutlierRecords:
     length = rows.sums["events"] / rows.sums["n_jobs"]
     pull = (slopes.elasticity - length / (length + rho)) / slopes.error
     informative = np.isfinite(pull)
-    scale = max(_ROBUST * float(np.median(np.abs(pull[informative]))), 1.0) if informative.any() else 1.0
+    # errors that are too small everywhere make no record an outlier
+    spread = fitters.MAD_FACTOR * float(np.median(np.abs(pull[informative]))) if informative.any() else 0.0
+    scale = max(spread, 1.0)
     far = informative & (np.abs(np.nan_to_num(pull)) > FAR * scale)
     reason = _wide_names(rows, valid, found)
     apart = _names_far(rows, slopes, rho)
@@ -116,7 +120,7 @@ def _names_far(rows: TaskSums, slopes: fitters.BucketSlopes, rho: Floats) -> Mas
     if informative.sum() < fitters.LEAST_DOF:
         return np.zeros(n_names, np.bool_)
     distance = np.abs(np.nan_to_num(costs.first - np.median(costs.first[informative])))
-    scatter = _ROBUST * float(np.median(distance[informative]))
+    scatter = fitters.MAD_FACTOR * float(np.median(distance[informative]))
     limit = FAR * np.hypot(np.nan_to_num(costs.first_err), scatter)
     return np.asarray(informative & (distance > limit) & (distance > np.log(LEAST_FACTOR)))
 
@@ -129,6 +133,7 @@ def _wide_names(rows: TaskSums, valid: BucketVariances, found: Corrected) -> Tex
     usable = np.isfinite(own) & (jobs > 1) & (rows.mixed.codes < 0) & np.isfinite(valid.per_job_of_task)
     dof = np.where(usable, jobs - 1.0, 0.0)
     base = np.where(usable, valid.per_job_of_task, 1.0)
+    # one wild bucket must not put all records of a name in doubt
     capped = np.minimum(np.where(usable, own, 0.0), _MOST * base)
     total = np.bincount(name, dof, n_names)
     divisor = np.where(total > 0, total, 1.0)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import many, number, percent, speed
 from esjobs.core.query import In
+from esjobs.core.tables import columns
 from esjobs.core.window import Window
 from esjobs.core.words import HALF_WIDTH_90
 from esjobs.publish.publication import newest, read_table
@@ -32,20 +33,14 @@ AGREE, DIFFER, UNDECIDED, NOT_COMPARABLE = "agree", "differ", "undecided", "not 
 """Verdicts about production against probes."""
 _LEAST_QUEUES = 3  # Queues of a correlation
 _OF_MEDIAN = math.sqrt(math.pi / 2)  # Error of a median over that of a mean
-_NUMBERS = (
-    "declared",
-    "probes",
-    "probes_low",
-    "probes_high",
-    "production",
-    "production_low",
-    "production_high",
+_NUMBERS = columns(
+    "declared probes probes_low probes_high production production_low production_high ratio ratio_low "
+    "ratio_high"
 )
-_RATIO = ("ratio", "ratio_low", "ratio_high")
 _SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("queue", "site", "benchmark", "verdict")),
-        *((name, pa.float64()) for name in (*_NUMBERS, *_RATIO)),
+        *((name, pa.float64()) for name in _NUMBERS),
         ("n_probes", pa.int64()),
         ("n_nodes", pa.int64()),
         ("sentence", pa.string()),
@@ -90,7 +85,8 @@ def probe_rows(store: JobStore, run: StoredRun, queues: Sequence[str] = ()) -> l
     if not found:
         return []
     limit = SpeedQuestion.of_run(run).fit.deviation_limit
-    flags = _flags(store, run, sorted({queue for queue, _ in found}))
+    where = [*of_headline(run, "queue"), In("name", tuple(sorted({queue for queue, _ in found})))]
+    flags = {row["name"]: row for row in read_table(store, FLAGS, where).to_pylist()}
     rows = [_row(queue, benchmark, of, flags.get(queue), limit) for (queue, benchmark), of in found.items()]
     return sorted(
         rows, key=lambda row: (row["ratio"] is None, -abs(math.log(row["ratio"] or 1.0)), row["queue"])
@@ -110,6 +106,7 @@ def _probed(store: JobStore, window: Window, queues: Sequence[str]) -> dict[tupl
 
 
 def _of_nodes(nodes: Mapping[str, Sequence[float]]) -> Probed:
+    # nodes count, not probes: ten on one node tell one machine
     values = [median(of_node) for of_node in nodes.values()]
     centre = median(values)
     square = NODES_SEEN * SCATTER**2 + sum((value - centre) ** 2 for value in values)
@@ -117,11 +114,6 @@ def _of_nodes(nodes: Mapping[str, Sequence[float]]) -> Probed:
     of_median = _OF_MEDIAN if len(values) > 2 else 1.0
     error = of_median * scatter / math.sqrt(len(values))
     return Probed(centre, error, sum(map(len, nodes.values())), len(values))
-
-
-def _flags(store: JobStore, run: StoredRun, queues: Sequence[str]) -> dict[str, Row]:
-    where = [*of_headline(run, "queue"), In("name", tuple(queues))]
-    return {row["name"]: row for row in read_table(store, FLAGS, where).to_pylist()}
 
 
 def _row(queue: str, benchmark: str, of: Probed, flag: Row | None, limit: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Rows of ``residuals`` and the pulls of a fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -27,6 +27,7 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
         row = rows[bucket]
         task_id, core_class, task_type, work_kind = fit.data.keys.parts(table.task[bucket])
         events, ratio = fit.data.events[row], table.ratio[bucket]
+        # back from events with the start-up time to those of the record
         expected = table.value[bucket] / ratio * effective[row] / events
         yield {
             "task_id": task_id,
@@ -47,6 +48,7 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
 
 
 def _ranks(pull: Floats) -> Ints:
+    # without a pull a bucket has no rank
     size = np.nan_to_num(np.abs(pull), nan=-1.0)
     worst = np.argsort(-size, kind="stable")[:WORST]
     rank = np.zeros(len(pull), np.int64)
@@ -62,17 +64,19 @@ def _largest(task: Labels, n_jobs: Ints) -> Mask:
     return is_shown[task.codes]
 
 
-def pull_columns(fit: Fit) -> Mapping[str, object]:
-    """Return the width of the pulls of a fit; null without degrees of freedom."""
+def pull_width(fit: Fit) -> float | None:
+    """Return the width of the pulls of a fit; None without degrees of freedom."""
     pulls = _pulls(fit)
-    return {"pull_width": float(np.std(pulls)) if pulls.size else None}
+    return float(np.std(pulls)) if pulls.size else None
 
 
 def pull_rows(fit: Fit) -> Iterator[dict[str, object]]:
     """Yield the histogram of the pulls, one row per bar; nothing without degrees of freedom."""
     pulls = _pulls(fit)
     if pulls.size:
-        for low, high, count in zip(_EDGES[:-1], _EDGES[1:], _histogram(pulls), strict=True):
+        # Outliers count in the first and last bar
+        counts = np.histogram(np.clip(pulls, _EDGES[0], _EDGES[-1]), _EDGES)[0].tolist()
+        for low, high, count in zip(_EDGES[:-1], _EDGES[1:], counts, strict=True):
             yield {"low": float(low), "high": float(high), "n_buckets": count}
 
 
@@ -82,9 +86,3 @@ def _pulls(fit: Fit) -> Floats:
         return np.empty(0)
     pulls: Floats = table.pull[(table.status == "used") & np.isfinite(table.pull)]
     return pulls
-
-
-def _histogram(pulls: Floats) -> list[int]:
-    # Outliers count in the first and last bar.
-    counts: list[int] = np.histogram(np.clip(pulls, _EDGES[0], _EDGES[-1]), _EDGES)[0].tolist()
-    return counts

@@ -11,7 +11,6 @@ factor are kept, with their cause.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 import fitters
 from esjobs.core.words import VARIED
@@ -20,8 +19,7 @@ from esjobs.speed.factors import METHODS, Fit, of_other_objective
 from esjobs.speed.own_buckets import Changed, changes_of_own_buckets
 from fitters.layout.arrays import Floats, Texts
 
-_OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT = VARIED[:5]
-_OWN_COST = VARIED[5]
+_OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT, _OWN_COST = VARIED[:6]
 RHO_ERRORS = 2.0  # By how many of its errors a start-up time is changed
 
 
@@ -61,7 +59,7 @@ def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
                 "k_high": float(k[index] * np.exp(table[high, index])),
                 "high_change": changed[high][0],
             }
-    yield from _tasks_left_out(fit, response, names, k)
+    yield from _tasks_left_out(fit, result, response, k)
 
 
 def _other_objective(fit: Fit, names: Texts) -> Changed:
@@ -69,6 +67,7 @@ def _other_objective(fit: Fit, names: Texts) -> Changed:
     if not np.isfinite(change).any():
         return []
     how = of_other_objective(METHODS[fit.factors.method])
+    # as the other changes, in the gauge in which the median name does not move
     return [(f"objective {how.objective}", change - np.nanmedian(change))]
 
 
@@ -94,7 +93,7 @@ def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
 def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> dict[str, Changed]:
     rows, data = fit.input_rows(response), fit.data
     keys = data.task.names[data.task.codes[rows]]
-    unit = _units_of_rows(fit, response)
+    unit = response.unit
     found: dict[str, Changed] = {}
     for kind, column, usable in (
         (_ONE_TYPE, data.keys.processing_type, "{} only"),
@@ -146,24 +145,23 @@ def _without_own_cost(fit: Fit, response: fitters.LinearResponse) -> Changed:
     factor = costs.factor[data.name.codes[rows]]
     plain = data.events[rows] + data.n_jobs[rows] * data.rho[rows] / factor
     shift = np.log(data.events_eff[rows] / plain)
-    unit = _units_of_rows(fit, response)
+    unit = response.unit
     change = np.full(len(response.units), np.nan)
+    # one name at a time: what the others' start-up times do to it is another question
     for number in np.unique(unit[shift != 0]):
         change[number] = response.with_values(np.where(unit == number, shift, 0.0))[number]
     return [("start-up time as elsewhere", change)]
 
 
 def _tasks_left_out(
-    fit: Fit, response: fitters.LinearResponse, names: Texts, k: Floats
+    fit: Fit, result: fitters.FitResult, response: fitters.LinearResponse, k: Floats
 ) -> Iterator[dict[str, object]]:
-    if fit.result is None:
-        return
-    left, keys = response.without_tasks(), fit.result.buckets.task_names
+    left, keys = response.without_tasks(), result.buckets.task_names
 
     def without(task: int) -> str | None:
         return None if task < 0 else f"without task {fit.data.keys.readable(keys[task])}"
 
-    for index, name in enumerate(names):
+    for index, name in enumerate(result.units.name[response.units]):
         yield {
             "name": name,
             "change": _TASK_LEFT_OUT,
@@ -174,9 +172,3 @@ def _tasks_left_out(
             "high_change": without(left.high_task[index]),
             "disconnecting_task": without(left.lost_task[index]),
         }
-
-
-def _units_of_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:
-    if fit.result is None:
-        return np.empty(0, np.intp)
-    return np.searchsorted(response.units, fit.result.buckets.unit[response.rows])

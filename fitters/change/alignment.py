@@ -25,6 +25,7 @@ def align_days(values: Floats, errors: Floats) -> Floats:
         aligned -= shift[:, None]
         if np.nanmax(np.abs(shift), initial=0.0) < 1e-9:
             break
+    # alternating medians leave a common constant open: the mean of all values stays
     return aligned + (np.nanmean(values) - np.nanmean(aligned))
 
 
@@ -37,7 +38,7 @@ def _medians(values: Floats, weights: Floats) -> Floats:
     half = total[:, -1:] / 2
     some = valid.any(axis=1)
     last = np.maximum(valid.sum(axis=1) - 1, 0)
+    # the middle of two values where exactly half of the weight lies on either side, but for round-off
     low, high = (np.minimum((total >= half * near).argmax(axis=1), last) for near in (1 - 1e-12, 1 + 1e-12))
     rows = np.arange(len(value))
-    medians: Floats = np.where(some, (value[rows, low] + value[rows, high]) / 2, np.nan)
-    return medians
+    return np.where(some, (value[rows, low] + value[rows, high]) / 2, np.nan)

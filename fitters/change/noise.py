@@ -1,8 +1,8 @@
 """Scatter of daily values without a change: a white part and one that lasts for days.
 
 A value per day has an error from the jobs of that day, which is new every day, and one from what the name
-does to single tasks, which lasts as long as these run. The second makes neighbouring days alike, and so looks
-like a change: how alike two days are follows from the tasks that they share.
+does to single tasks, which lasts as long as these run. The second makes neighbouring days similar, which
+looks like a change: how similar two days are follows from the tasks that they share.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _QUANTILES = (0.5, 0.8)  # Of the differences of days: what most of them do, and
 _EXPECTED = special.ndtri((1.0 + np.array(_QUANTILES)) / 2.0)
 # Days between two that are compared, and values from which on: a step moves as many differences
 _LAGS = ((1, 0), (3, 20))
-_PRIOR_DAYS = 20.0
+_PRIOR_DAYS = 20.0  # Differences that a scale of 1 counts for
 
 
 def fading(day: Ints, memory: float = ASSUMED_MEMORY) -> Floats:
@@ -43,22 +43,21 @@ def shared(tasks: Sequence[ArrayLike], parts: Sequence[ArrayLike]) -> Floats:
     [[1.0, 0.8], [0.8, 1.0]]
     """
     sizes = [np.size(of_day) for of_day in tasks]
+    # the 0 in front makes it work for no tasks at all
     _, column = np.unique(np.concatenate([[0.0], *tasks]), return_inverse=True)
     weight = np.zeros((len(sizes), int(column.max()) + 1))
     np.add.at(weight, (np.repeat(np.arange(len(sizes)), sizes), column[1:]), np.concatenate([[], *parts]))
     norm = np.sqrt(np.einsum("ij,ij->i", weight, weight))
     weight /= np.where(norm > 0, norm, 1.0)[:, None]
     matrix: Floats = weight @ weight.T
+    # a day without tasks, too, correlates with itself
     np.fill_diagonal(matrix, 1.0)
     return matrix
 
 
 def covariance(white: Floats, lasting: Floats, correlation: Floats) -> Floats:
-    """Return the covariance of daily values, shape (n, n), from both parts of their errors and the
-    correlation of the lasting one.
-    """
-    matrix: Floats = np.diag(white**2) + np.outer(lasting, lasting) * correlation
-    return matrix
+    """Return the covariance of daily values from both parts of their errors, shape (n, n)."""
+    return np.diag(white**2) + np.outer(lasting, lasting) * correlation
 
 
 def error_scale(value: Floats, white: Floats, lasting: Floats, correlation: Floats) -> float:

@@ -30,7 +30,7 @@ _INTERVAL = -2.0 * math.log(1.0 - math.sqrt(DAY_LEVEL))  # Of 2 ln L within the 
 _MOST_STEPS = 5
 _STRAY = 5.0  # Pulls from its neighbours at which a day that stands alone counts for nothing
 _SURVIVES = (0.75, 0.5)  # Of the threshold, what a step must keep without one day, and without two
-_NEAR = 10  # Days on either side that are left out one by one
+_NEAR = 10  # Days on either side that are left out in turn
 _SLOPE_WITHIN = 45  # Days before the end that a slope is looked for in
 _SLOPE_LASTS = 14  # Days that a slope lasts at least
 _SLOPE_STANDS = 7  # Days before the end at which a slope describes the series about as well as steps do
@@ -76,8 +76,8 @@ class Slope(Step):
 class Series:
     """Values of one name: ascending day numbers, values in ln, the white and the lasting part of errors.
 
-    ``alike``: correlation of the lasting parts, shape (n, n): :func:`fitters.shared` where one knows what
-    days share, else :func:`fitters.fading`.
+    ``correlation``: of the lasting parts, shape (n, n): :func:`fitters.shared` if the tasks of the days are
+    recorded, else :func:`fitters.fading`.
     """
 
     day: Ints
@@ -145,6 +145,7 @@ def find_slope(series: Series, scale: float = 1.0, threshold: float = THRESHOLD)
     (11, -0.145, -0.005)
     """
     series = series.keep(~stray_days(series, scale))
+    # young steps look like slopes: a week ago it must have been at least nearly as good as steps
     now = _slope(series, scale, threshold)
     if now is None:
         return None
@@ -167,7 +168,7 @@ def _slope(
         return None
     scan = _Scan(series, scale)
     slope, free = scan.slope()
-    per_free = math.log(len(series.day))
+    per_free = math.log(len(series.day))  # Of Schwarz's criterion
     gain = slope.significance**2 - free * per_free
     steps, of_steps = list[int](), [0.0]
     while len(steps) < _MOST_STEPS:
@@ -175,6 +176,7 @@ def _slope(
         if best is None:
             break
         steps.append(best)
+        # a step has two parameters, size and day
         of_steps.append(of_steps[-1] + pull**2 - 2 * per_free)
     better = gain > over_level and gain - max(of_steps) > over_steps
     return slope if better and slope.significance >= threshold else None
@@ -204,8 +206,7 @@ def _off_what_follows(value: Floats, error: Floats) -> list[int]:
     middle, following = value[1:-1], (value[2:] + value[last]) / 2
     spread = np.hypot(error[1:-1], np.maximum(error[2:], error[last]))
     # a little below the limit: rounding is left to who looks at each
-    chosen: list[int] = (1 + np.flatnonzero(np.abs(middle - following) > 0.999 * _STRAY * spread)).tolist()
-    return chosen
+    return (1 + np.flatnonzero(np.abs(middle - following) > 0.999 * _STRAY * spread)).tolist()
 
 
 class _Scan:
@@ -224,9 +225,7 @@ class _Scan:
         self._value: Floats = whitened[:, -1]
 
     def _fitted(self, places: list[int], *, anywhere: bool = False) -> tuple[Floats, Floats]:
-        """Size and error of a further step at each day, fitted with the others and the level. ``anywhere``:
-        without the limit of days before and after it.
-        """
+        # of a further step at each day; anywhere: also within `LEAST_DAYS` of another one or of an end
         size, error = self._fitted_with(self._steps, places)
         if not anywhere:
             size, error = _where(self._allowed(places), size, error)
@@ -239,6 +238,7 @@ class _Scan:
         columns = columns - basis @ (basis.T @ columns)
         norm = np.einsum("ij,ij->j", columns, columns)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # a column that the level and the other steps describe already has nothing left
             return _where(norm > 1e-9, columns.T @ value / norm, 1.0 / np.sqrt(norm))
 
     def _allowed(self, places: list[int]) -> Mask:
@@ -274,9 +274,7 @@ class _Scan:
         )
 
     def slope(self) -> tuple[Slope, int]:
-        """Return the most significant slope that lasts until the end, and the number of its parameters: its
-        first day is none where it is the first of all.
-        """
+        """Return the most significant slope until the end, and the number of its parameters."""
         ago = self.day - self.day[0]
         starts = np.flatnonzero(self.day[-1] - self.day >= _SLOPE_LASTS)
         ramps = np.maximum(ago[:, None] - ago[starts], 0).astype(np.float64)
@@ -294,6 +292,7 @@ class _Scan:
             significance=math.sqrt(square[best]),
             per_day=float(size[best]),
         )
+        # a slope over all days has no first day to choose
         return found, 2 if best else 1
 
 
@@ -329,6 +328,7 @@ def _survives(series: Series, places: list[int], best: int, scale: float, thresh
         for day in range(max(best - _NEAR, 0), min(best + _NEAR, n)):
             scan = _Scan(series.keep(np.arange(n) != day), scale)
             left = scan.pulls([index - (index > day) for index in places], anywhere=True)
+            # without the day the step may be best one day off
             at = best - (best > day)
             pulls[day] = left[max(at - 1, 1) : at + 2].max(initial=0.0)
         worst = int(np.argmin(pulls))

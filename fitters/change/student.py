@@ -4,8 +4,7 @@ from scipy import special
 
 
 def student_width(sigmas: float, dof: float) -> float:
-    """Return the factor by which ``sigmas`` errors must grow to have the probability of normal ones; ``dof``
-    >= 1.
+    """Return the quantile of Student's t at ``sigmas`` normal errors, over these; ``dof`` is at least 1.
 
     >>> round(student_width(2.0, 4.0), 2), round(student_width(2.0, 1e9), 2)
     (1.43, 1.0)

@@ -1,4 +1,4 @@
-"""Do tasks cost the same all the time? Levels per task and period against levels per task.
+"""Test of constant costs of tasks: levels per task and period against levels per task.
 
 A task whose jobs change with time (other input, another release) has no level: names that ran it early and
 late then differ by what the task did meanwhile.
@@ -52,17 +52,20 @@ def time_check(
     after = TwoWay(unit, slot, joint, n_units, slots.size).solve(value)
     shift = after - before
     p, effect = _f_test(pair, slot, value, weight)
+    # the two solutions have scales of their own: only changes beside the median unit mean anything
     return TimeCheck(p, effect, shift - np.nanmedian(shift) if np.isfinite(shift).any() else shift)
 
 
 def _f_test(pair: Ints, slot: Ints, value: Floats, weight: Floats) -> tuple[float, float]:
     several = np.bincount(pair)[pair] > 1
+    # a pair seen in one period says nothing of changes
     _, pair = np.unique(pair[several], return_inverse=True)
     _, slot = np.unique(slot[several], return_inverse=True)
     n, n_pairs, n_slots = pair.size, int(pair.max(initial=-1)) + 1, int(slot.max(initial=-1)) + 1
     order = np.argsort(pair, kind="stable")
     ptr = np.searchsorted(pair[order], np.arange(n_pairs + 1)).astype(np.int64)
     roots = unit_roots(ptr, slot[order].astype(np.int32), n_slots)
+    # each connected set of slots has one level that is already in the means of its pairs
     rank = n_slots - np.unique(roots).size
     dof = n - n_pairs - rank
     if rank < 1 or dof < 1:

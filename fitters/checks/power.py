@@ -1,4 +1,4 @@
-"""Does CPU time grow in proportion to events, after a fixed cost? The trend of slopes inside buckets.
+"""Test of CPU time that is linear in the events: the trend of slopes inside buckets.
 
 A fixed cost and a power of the events can have one slope at the mean length. They differ in how the
 elasticity inside buckets moves with the mean length of their jobs: towards 1 with a fixed cost, not at all
@@ -77,6 +77,7 @@ def power_check(
     rows = _rows(unit[telling], task[telling], elasticity[telling], weight, length[telling])
     tests = [_within_units(rows, n_units), _over_units(rows)]
     p, slope = min(tests, key=lambda test: test[0])
+    # three tests, of which the most significant counts (Bonferroni)
     return PowerCheck(min(1.0, 3.0 * min(p, _above_one(rows, power))), slope, power)
 
 

@@ -1,4 +1,4 @@
-"""Is there structure in what a fit leaves? The largest singular value of its residuals, tasks x units.
+"""Test for structure in the residuals of a fit: the largest singular value of tasks x units.
 
 Half of the tasks that need an instruction set which some CPUs lack, or memory that some sites are slow in,
 leave a pattern of rank one: its size is found by parallel analysis (J. L. Horn, Psychometrika 30 (1965) 179)
@@ -33,7 +33,7 @@ class StructureCheck:
 
     p: float  # NaN with fewer than 3 units or 5 tasks, or where levels leave nothing
     sigma: float  # Root mean square of the pattern, in ln a
-    # Loads of the tasks, mean 0 and mean square 1: tasks of one sign run alike; shape (n_tasks,)
+    # Loads of the tasks, mean 0 and mean square 1: tasks of one sign go together; shape (n_tasks,)
     of_task: Floats
 
 
@@ -88,7 +88,7 @@ def structure_check(
 
 
 class _Cleaning:
-    # Takes out levels of tasks and units by a fixed number of sweeps, so that data and null are treated alike
+    # Takes out levels of tasks and units by a fixed number of sweeps, the same for data and null
 
     def __init__(
         self,

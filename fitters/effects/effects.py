@@ -18,10 +18,10 @@ from fitters.layout.arrays import Codes, Floats, Mask
 from fitters.threads import one_blas_thread
 
 _SWEEPS = 6
-_STRAY = 4.0
+_STRAY = 4.0  # Standard deviations beyond which a bucket is left out
 _LEAST_DOF = 10
 _ASSUMED_INTERACTION = 0.1
-_MANY = 4
+_MANY = 4  # Spare clusters per effect from which their covariance stands alone
 _MOST_WIDENING = 4.0  # Of variances from few clusters; the assumed interaction stands beside them
 
 
@@ -76,6 +76,7 @@ def fit_effects(
     for sweep in range(_SWEEPS):
         n_fitted = solution.rank + len(np.unique(task[kept]))
         interaction = _interaction(solution.residual, variance, kept, n_fitted)
+        # once, when the interaction has settled: a mask that follows every sweep may alternate
         if sweep == 1:
             stray = kept & (np.abs(solution.residual) > _STRAY * np.sqrt(variance + interaction**2))
             kept, rejected = kept & ~stray, int(stray.sum())
@@ -125,6 +126,7 @@ def _interaction(residual: Floats, variance: Floats, kept: Mask, n_fitted: int) 
     if dof < _LEAST_DOF:
         return _ASSUMED_INTERACTION
     low, high = 0.0, 1.0
+    # chi2 falls with the interaction: thirty bisections find it to 1e-9
     for _ in range(30):
         middle = (low + high) / 2
         chi2 = float(np.sum(residual[kept] ** 2 / (variance[kept] + middle**2)))

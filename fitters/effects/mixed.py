@@ -3,7 +3,7 @@
     ln a = A_task - h_class - s_unit + u_task,unit + e,    s ~ N(0, scatter^2),  u ~ N(0, interaction^2)
 
 A and h are fixed, s and u random (C. R. Henderson, Biometrics 31 (1975) 423). Units linked by tasks are
-compared by these; sets that no task links hang together by their classes alone, and then a unit is known no
+compared by these; sets that no task links are linked by their classes alone, and then a unit is known no
 better than by the scatter of units beside their classes: the error of a contrast says so.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
-from fitters.effects.reduced import two_way
+from fitters.effects.reduced import determined, project, two_way
 from fitters.layout.arrays import Codes, Floats, Mask
 from fitters.threads import one_blas_thread
 
@@ -60,31 +60,25 @@ def fit_mixed(
     precision = 1.0 / np.maximum(variance, 1e-12)
     _, cluster = np.unique(task.astype(np.int64) << 32 | unit, return_inverse=True)
     inside = np.bincount(cluster, precision)
-    # rows of a cluster share a draw: what it leaves of their weights, and of their products
+    # rows of a cluster share a draw, whose covariance has a closed inverse (Sherman and Morrison): what it
+    # leaves of their weights, and of their products
     weight = precision / (1.0 + interaction**2 * inside[cluster])
     sums = sparse.csr_matrix((precision, (cluster, np.arange(len(value)))))
     lost = interaction**2 / (1.0 + interaction**2 * inside)
     clustered = (sums @ design).tocsr()
-    tasks = sparse.csr_matrix((weight, (task, np.arange(len(value)))))
-    total = np.asarray(tasks.sum(axis=1)).ravel()
-    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    means = (sparse.diags(inverse) @ (tasks @ design)).tocsr()
+    tasks, total, _, means = project(task, design, weight)
     normal = design.T @ sparse.diags(precision) @ design
     normal = normal - clustered.T @ sparse.diags(lost) @ clustered
     normal = (normal - means.T @ sparse.diags(total) @ means).toarray()
     right = design.T @ (precision * value) - clustered.T @ (lost * (sums @ value))
     right = right - means.T @ (tasks @ value)
+    # the prior of the random effects: a penalty on each unit (ridge)
     normal[np.arange(n_units), np.arange(n_units)] += 1.0 / max(scatter, _LEAST_SCATTER) ** 2
     eigen, vectors = linalg.eigh(normal)
     good = eigen > _RANK * eigen[-1]
     covariance = (vectors[:, good] / eigen[good]) @ vectors[:, good].T
     effects = covariance @ right
+    # nothing determines the level of all classes
     return MixedEffects(
-        effects[:n_units], effects[n_units:], _determined(vectors[n_units:, ~good]), covariance
+        effects[:n_units], effects[n_units:], determined(vectors[n_units:, ~good]), covariance
     )
-
-
-def _determined(null: Floats) -> Mask:
-    # Nothing determines the level of all classes; those of the largest set move together under it.
-    _, number, size = np.unique(null.round(6), axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(np.ravel(number) == int(np.argmax(size)), np.bool_)

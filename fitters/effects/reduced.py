@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
-from fitters.layout.arrays import Codes, Floats
+from fitters.layout.arrays import Codes, Floats, Mask
 
 _RANK = 1e-9
 
@@ -36,16 +36,24 @@ def two_way(unit: Codes, of_class: Codes, n_units: int, n_classes: int) -> spars
     return sparse.csr_matrix((-np.ones(2 * n), (rows, columns)), shape=(n, n_units + n_classes))
 
 
-def solve_reduced(task: Codes, design: sparse.csr_matrix, value: Floats, weight: Floats) -> Reduced:
-    """Solve it; rows of weight 0 count for nothing. Cost: cube of the number of effects."""
-    tasks = sparse.csr_matrix((weight, (task, np.arange(len(value)))))
+def project(
+    task: Codes, design: sparse.csr_matrix, weight: Floats
+) -> tuple[sparse.csr_matrix, Floats, Floats, sparse.csr_matrix]:
+    """Return weighted sums over tasks as a matrix, the weights and 1 / these, and means of the design."""
+    tasks = sparse.csr_matrix((weight, (task, np.arange(len(weight)))))
     total = np.asarray(tasks.sum(axis=1)).ravel()
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    means = (sparse.diags(inverse) @ (tasks @ design)).tocsr()
+    return tasks, total, inverse, (sparse.diags(inverse) @ (tasks @ design)).tocsr()
+
+
+def solve_reduced(task: Codes, design: sparse.csr_matrix, value: Floats, weight: Floats) -> Reduced:
+    """Solve it; rows of weight 0 count for nothing. Cost: cube of the number of effects."""
+    tasks, total, inverse, means = project(task, design, weight)
     normal = (design.T @ sparse.diags(weight) @ design - means.T @ sparse.diags(total) @ means).toarray()
     level = inverse * (tasks @ value)
     right = design.T @ (weight * value) - means.T @ (total * level)
     eigen, vectors = linalg.eigh(normal)
+    # the pseudo-inverse: what has no weight, or is in the levels already, has an eigenvalue of 0
     good = eigen > _RANK * max(eigen[-1], 1.0)
     covariance = (vectors[:, good] / eigen[good]) @ vectors[:, good].T
     effects = covariance @ right
@@ -53,6 +61,13 @@ def solve_reduced(task: Codes, design: sparse.csr_matrix, value: Floats, weight:
     residual = value - fitted - (level - inverse * (tasks @ fitted))[task]
     rank = int(good.sum())
     return Reduced(effects, covariance, vectors[:, ~good], rank, design, means, total, residual, weight)
+
+
+def determined(null: Floats) -> Mask:
+    """Return the mask of the largest set of effects whose differences no undetermined direction changes."""
+    # rows of eigenvectors are equal but for round-off
+    _, number, size = np.unique(null.round(6), axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(np.ravel(number) == int(np.argmax(size)), np.bool_)
 
 
 Summed = tuple[sparse.csr_matrix, Floats]

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from fitters.effects.effects import comparable
-from fitters.effects.reduced import Reduced, cross_products, solve_reduced, two_way
+from fitters.effects.reduced import Reduced, cross_products, determined, solve_reduced, two_way
 from fitters.layout.arrays import Codes, Floats, Ints, Mask
 from fitters.threads import one_blas_thread
 
@@ -90,7 +90,7 @@ class _Sample:
 
     @property
     def starts(self) -> Ints:
-        """The first row of each cluster."""
+        """First row of each cluster."""
         new = (np.diff(self.task) != 0) | (np.diff(self.unit) != 0)
         return np.concatenate([[0], 1 + np.flatnonzero(new)]).astype(np.int64)
 
@@ -140,6 +140,7 @@ def variance_shares(
             # of the same units and classes, or those that are lost would be taken for errors
             common, _ = found.variances(part.mix_in(found.sample))
             changes.append(part.variances(part.sample.mix)[0] - common)
+    # where most groups cannot be left out there is no error
     again = corrected + np.array(changes) if len(changes) > groups // 2 > 0 else np.full((2, 4), np.nan)
     inside = np.zeros(len(mix), np.bool_)
     inside[found.sample.units] = True
@@ -198,6 +199,7 @@ def _estimated(sample: _Sample) -> _Estimate | None:
             return _Estimate(sample, solution, leave_out, left_out)
         left_out += int(alone.sum())
         number = np.cumsum(np.isin(np.arange(len(sample.task)), sample.starts)) - 1
+        # without these others may be alone: until none is
         sample = sample.keep(~alone[number])
     return None
 
@@ -211,6 +213,7 @@ def _matrices(mix: Floats) -> tuple[Floats, Floats, Floats]:
     n_units, n_classes = mix.shape
     counts = mix.any(axis=1)
     n = int(counts.sum())
+    # b' A b with A = C' C: deviations from the mean over the units that count, divided by n - 1
     centring = (np.diag(counts.astype(np.float64)) - np.outer(counts, counts) / n) / np.sqrt(n - 1)
     classes = np.hstack([np.zeros((n_units, n_units)), centring @ mix])
     units = np.hstack([centring, np.zeros((n_units, n_classes))])
@@ -229,18 +232,12 @@ def _comparable(sample: _Sample) -> tuple[_Sample, Reduced] | None:
             return None
         design = two_way(sample.unit, sample.of_class, n_units, n_classes)
         solution = solve_reduced(sample.task, design, sample.value, sample.weight)
-        apart = ~_together(solution.null[:n_units])[sample.unit]
-        apart |= ~_together(solution.null[n_units:])[sample.of_class]
+        apart = ~determined(solution.null[:n_units])[sample.unit]
+        apart |= ~determined(solution.null[n_units:])[sample.of_class]
         if kept.all() and not apart.any():
             return sample, solution
         sample = sample.keep(~apart)
     return None
-
-
-def _together(null: Floats) -> Mask:
-    # Effects whose differences are determined: those that nothing undetermined moves apart.
-    _, number, size = np.unique(null.round(6), axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(np.ravel(number) == int(np.argmax(size)), np.bool_)
 
 
 class _LeaveOut:

@@ -50,7 +50,7 @@ def find_bridges(task: object, unit: object, n_jobs: object) -> Bridges:
     size = units.names.size
     strong = named & (jobs >= LEAST_JOBS)
     graph = _neighbours(tasks.codes[strong], units.codes[strong], tasks.names.size, size)
-    parent = _hangs_on(graph)
+    parent = _sole_links(graph)
     sound, via, reason = parent == _IN_CORE, texts(size), texts(size)
     via[:] = None
     for index in np.flatnonzero(~sound):
@@ -74,44 +74,43 @@ def _neighbours(task: Codes, unit: Codes, n_tasks: int, n_units: int) -> csr_arr
     return graph
 
 
-def _hangs_on(graph: csr_array) -> Ints:
-    # Per node the cut node that links it to the largest block; _IN_CORE inside it, _UNLINKED if there is
-    # none.
+def _sole_links(graph: csr_array) -> Ints:
+    # Per node the cut node that links it to the largest block; _IN_CORE inside it, else _UNLINKED.
     n = graph.shape[0]
     count, label = connected_components(graph, directed=False)
-    hangs_on = np.full(n, _UNLINKED)
+    link_of = np.full(n, _UNLINKED)
     if n == 0:
-        return hangs_on
+        return link_of
     main = int(np.argmax(np.bincount(label, minlength=count)))
     root = int(np.argmax(label == main))
     blocks = _blocks(_thinned(graph, root), root)
     if not blocks:
-        hangs_on[label == main] = _IN_CORE
-        return hangs_on
-    _hang_chains(blocks, hangs_on)
-    return hangs_on
+        link_of[label == main] = _IN_CORE
+        return link_of
+    _link_chains(blocks, link_of)
+    return link_of
 
 
-def _hang_chains(blocks: list[list[int]], hangs_on: Ints) -> None:
+def _link_chains(blocks: list[list[int]], link_of: Ints) -> None:
     of_node: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         for node in block:
             of_node.setdefault(node, []).append(number)
     core = max(range(len(blocks)), key=lambda number: (len(blocks[number]), -number))
-    hangs_on[blocks[core]] = _IN_CORE
+    link_of[blocks[core]] = _IN_CORE
     seen, waiting = {core}, [core]
     while waiting:
         for cut in blocks[waiting.pop(0)]:
             # Behind a chain of cuts the one nearest to the core is what all depends on.
-            link = cut if hangs_on[cut] == _IN_CORE else hangs_on[cut]
+            link = cut if link_of[cut] == _IN_CORE else link_of[cut]
             for other in of_node[cut]:
                 if other in seen:
                     continue
                 seen.add(other)
                 waiting.append(other)
                 for node in blocks[other]:
-                    if hangs_on[node] == _UNLINKED:
-                        hangs_on[node] = link
+                    if link_of[node] == _UNLINKED:
+                        link_of[node] = link
 
 
 def _thinned(graph: csr_array, root: int) -> list[list[int]]:

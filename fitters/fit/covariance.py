@@ -32,7 +32,6 @@ class Propagation:
 
     k: Floats  # Factors, normalised to mean 1
     inverse_hessian: Floats  # C; shape (n_units, n_units)
-    penalty: float  # lam of the penalised Hessian, tr(H) / n^2
     # Reciprocal condition number (1-norm) of the penalised Hessian; below 1e-14 round-off hides links
     condition: float
     # unit_model, unit_stat, unit_int, unit_sandwich: Variances; model per S^2, int per sigma_int^2, sandwich
@@ -55,6 +54,7 @@ def normalised(theta: Floats) -> Floats:
     >>> normalised(np.log([1.0, 3.0])).tolist()
     [0.5, 1.5]
     """
+    # only differences count: the largest factor is 1, so that nothing overflows
     k: Floats = np.exp(theta - theta.max())
     k /= k.mean()
     return k
@@ -69,12 +69,11 @@ def normalised_variance(diagonal: Floats, share: Floats, p: Floats) -> Floats:
 def normalised_covariance(covariance: Floats, p: Floats) -> Floats:
     """J K J^T with J = 1 - 1 p^T, shape (n, n)."""
     share = covariance @ p
-    full: Floats = covariance - share[:, None] - share[None, :] + p @ share
-    return full
+    return covariance - share[:, None] - share[None, :] + p @ share
 
 
 def propagate(part: Part, solution: Solution, sigma_int: float) -> Propagation | None:
-    """Work out the variances of a component's factors; None if its Hessian is not positive definite.
+    """Return the variances of a component's factors; None if its Hessian is not positive definite.
 
     stat needs `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3), with rel_var or sigma_int also the
     sum of squared task sizes; memory about five matrices n_units x n_units.
@@ -91,7 +90,6 @@ def propagate(part: Part, solution: Solution, sigma_int: float) -> Propagation |
     return Propagation(
         k=k,
         inverse_hessian=inverse,
-        penalty=factor.penalty,
         condition=1.0
         / (_norm(solution.hessian, factor.penalty) * _norm(inverse, 1.0 / (factor.penalty * n * n))),
         unit_model=2.0 * normalised_variance(np.diagonal(inverse), share, p),

@@ -125,7 +125,7 @@ def minimise_by_minuit(part: Part, mode: int, variance: float) -> MinuitMinimum:
 def lower_minimum(
     part: Part, mode: int, found: MinuitMinimum, own: Solution
 ) -> tuple[MinuitMinimum, Solution]:
-    """Hold Minuit's minimum against our own; return both, the solution that of the lower cost.
+    """Compare Minuit's minimum with our own; return both, the solution that of the lower cost.
 
     Where both searches ended in one minimum it is Minuit's.
     """
@@ -210,8 +210,7 @@ class _Cost:
 
 
 def _factors(theta: Floats) -> Floats:
-    factors: Floats = np.exp(np.clip(theta, -300, 300))
-    return factors
+    return np.exp(np.clip(theta, -300, 300))
 
 
 def _shares(theta: Floats) -> Floats:

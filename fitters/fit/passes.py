@@ -100,8 +100,9 @@ def expected_hessian(part: Part) -> Floats:
 
 
 def response(part: Part, variance: Floats | None) -> Floats:
-    """Return the sum over tasks of H_a diag(v) H_a with the expected curvature (v None: 1): the response of
-    the gradient to independent relative errors of variance v.
+    """Return the response of the gradient to relative errors of variance v (None: 1).
+
+    The sum over tasks of H_a diag(v) H_a with the expected curvature.
     """
     h, h_sum = _expected(part)
     # h^2 v - h m^T - m h^T with m = (h^2 v - h sum(h^2 v) / (2 sum h)) / sum h

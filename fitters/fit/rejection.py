@@ -9,8 +9,8 @@ from fitters.robust import MAD_FACTOR
 
 REJECT_LIMIT = 4.0
 MEDIAN_SWEEPS = 4
-LEAST_ROOM = 0.05
-LEAST_SCALE = 1e-9
+LEAST_ROOM = 0.05  # Residuals with less are nearly zero by construction
+LEAST_SCALE = 1e-9  # Of exact values: round-off is not a residual
 
 
 def median_start(buckets: Buckets) -> tuple[Floats, Floats]:
@@ -25,7 +25,7 @@ def median_start(buckets: Buckets) -> tuple[Floats, Floats]:
     return theta, grouped_median(task, logs + theta[buckets.unit], buckets.n_tasks)[task]
 
 
-def level_and_ratio(buckets: Buckets, theta: Floats, weight: Floats, mode: int) -> Floats:
+def ratios(buckets: Buckets, theta: Floats, weight: Floats, mode: int) -> Floats:
     """x = a k / A of every bucket with the profiled levels; 1 in tasks without any weight."""
     starts, sizes = buckets.ptr[:-1], np.diff(buckets.ptr)
     y = buckets.value * np.exp(theta[buckets.unit])

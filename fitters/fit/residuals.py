@@ -79,8 +79,7 @@ def _variance(result: FitResult, weight: Floats) -> Floats:
     # Relative variance of each bucket; `weight` is not its inverse where it has robust weights.
     buckets, weighting = result.source, result.weighting
     if result.rel_var.size and np.isfinite(result.sigma_int.value):
-        valid: Floats = result.rel_var + result.sigma_int.value**2
-        return valid
+        return result.rel_var + result.sigma_int.value**2
     base = np.ones(buckets.n_buckets)
     if weighting.kind == "jobs" and buckets.jobs is not None:
         base = 1.0 / buckets.jobs
@@ -88,5 +87,4 @@ def _variance(result: FitResult, weight: Floats) -> Floats:
         base = weighting.job_scatter**2 / buckets.jobs + weighting.floor**2
     elif weighting.kind == "floor":
         np.divide(1.0, weight, out=base, where=weight > 0)
-    variance: Floats = base * result.S**2
-    return variance
+    return base * result.S**2

@@ -44,7 +44,9 @@ class TasksLeftOut:
 class LinearResponse:
     """Linear model of one fitted component, solved again under changes.
 
-    Linear in the buckets, plus the cube of the units once and once more for each subset.
+    ``units``, ``tasks``, ``rows``: of the component, positions in the tables and `FitResult.buckets`; rows by
+    task. ``unit``, ``task``, ``weight``: of each row, positions in ``units`` and ``tasks``, and its weight in
+    the fit. Linear in the buckets, plus the cube of the units once and once more for each subset.
     """
 
     @one_blas_thread()
@@ -56,33 +58,13 @@ class LinearResponse:
         if weight.size and result.weighting.kept is not None:
             weight = weight[result.weighting.kept]
         inside = (size[task] > 1) & (result.units.component[buckets.unit] == component)
-        self._rows = np.flatnonzero(inside)
-        self.units, self._unit = np.unique(buckets.unit[inside], return_inverse=True)
-        self.tasks, self._task = np.unique(task[inside], return_inverse=True)
-        self._weight = weight[inside] if weight.size else np.ones(self._rows.size)
+        self.rows = np.flatnonzero(inside)
+        self.units, self.unit = np.unique(buckets.unit[inside], return_inverse=True)
+        self.tasks, self.task = np.unique(task[inside], return_inverse=True)
+        self.weight = weight[inside] if weight.size else np.ones(self.rows.size)
         self._value = np.log(buckets.value[inside]) + np.log(result.units.k[buckets.unit[inside]])
-        self._everything = TwoWay(self._unit, self._task, self._weight, self.units.size, self.tasks.size)
+        self._everything = TwoWay(self.unit, self.task, self.weight, self.units.size, self.tasks.size)
         self._base = self._everything.solve(self._value)
-
-    @property
-    def rows(self) -> Ints:
-        """Buckets of the component, positions in `FitResult.buckets`, by task."""
-        return self._rows
-
-    @property
-    def unit(self) -> Ints:
-        """Position in `units` of each of these buckets."""
-        return self._unit
-
-    @property
-    def task(self) -> Ints:
-        """Position in `tasks` of each of these buckets."""
-        return self._task
-
-    @property
-    def weight(self) -> Floats:
-        """Weight of each of these buckets in the fit."""
-        return self._weight
 
     @property
     def residual(self) -> Floats:
@@ -95,39 +77,34 @@ class LinearResponse:
 
     @one_blas_thread()
     def of_part(self, chosen: Mask) -> Floats:
-        """Return the change of ln k with the chosen buckets only; `chosen` has the shape (n_rows,). NaN for
-        units no longer linked with the largest part of the units.
-        """
-        system = TwoWay(
-            self._unit[chosen], self._task[chosen], self._weight[chosen], self.units.size, self.tasks.size
-        )
-        change = system.solve(self._value[chosen]) - self._base
-        return _gauged(change)
+        """Return the change of ln k with the chosen rows only; NaN for units outside their largest part."""
+        codes = self.unit[chosen], self.task[chosen]
+        system = TwoWay(*codes, self.weight[chosen], self.units.size, self.tasks.size)
+        return _gauged(system.solve(self._value[chosen]) - self._base)
 
     @one_blas_thread()
     def without_tasks(self) -> TasksLeftOut:
-        """Leave out each task in turn; a unit without another task is left out with it. O(sum of cubed task
-        sizes) and one inverse.
-        """
+        """Leave out each task in turn, with units that have no other. O(sum of cubed task sizes)."""
         n = self.units.size
         low, high = np.full(n, np.inf), np.full(n, -np.inf)
         low_task, high_task, lost_task = np.full((3, n), -1, np.int64)
         inverse = self._everything.inverse()
-        count = np.bincount(self._unit, minlength=n)
-        value = self._value + self._base[self._unit]
-        ends = np.append(np.flatnonzero(np.diff(self._task, prepend=-1)), self._task.size)
+        count = np.bincount(self.unit, minlength=n)
+        value = self._value + self._base[self.unit]
+        ends = np.append(np.flatnonzero(np.diff(self.task, prepend=-1)), self.task.size)
         for number, (start, end) in enumerate(pairwise(ends.tolist())):
-            here = self._unit[start:end]
+            here = self.unit[start:end]
             single = count[here] == 1
             lost_task[here[single]] = self.tasks[number]
-            here, weight = here[~single], self._weight[start:end][~single]
+            here, weight = here[~single], self.weight[start:end][~single]
             if not here.size:
                 continue
             change = _without(inverse, here, weight, value[start:end][~single])
             if change is None:
-                change = self.of_part(self._task != number)
+                # the last link: solved anew, for the part that stays connected
+                change = self.of_part(self.task != number)
             else:
-                change[self._unit[start:end][single]] = np.nan
+                change[self.unit[start:end][single]] = np.nan
                 change = _gauged(change)
             updated = change[here]
             lost_task[here[np.isnan(updated)]] = self.tasks[number]
@@ -157,8 +134,7 @@ def _without(inverse: Floats, here: Ints, weight: Floats, value: Floats) -> Floa
     step = _of_series(share, gradient) if norm < SMALL_SHARE else _of_system(share, gradient)
     if step is None:
         return None
-    change: Floats = step @ response
-    return change
+    return step @ response
 
 
 def _of_series(share: Floats, gradient: Floats) -> Floats:

@@ -32,11 +32,9 @@ class Outcome:
         """Reason why the fit cannot be used; empty if it can."""
         if not self.solution.converged:
             return f"the search did not converge (last step {self.solution.step:.2g} in ln k)"
-        return (
-            ""
-            if self.propagation is not None
-            else "the Hessian is not positive definite, so this is not a minimum"
-        )
+        if self.propagation is None:
+            return "the Hessian is not positive definite, so this is not a minimum"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,7 @@ def unit_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
         interaction[units] = propagation.k * scatter.value * scatter.widening * np.sqrt(propagation.unit_int)
         model[units] = propagation.k * np.sqrt(variance * propagation.unit_model)
         if dof > 0:
+            # the usual correction of few degrees of freedom, over all components as S^2
             spread = propagation.unit_sandwich * n_total / dof
             sandwich[units] = np.where(
                 n_used[units] >= SANDWICH_TASKS, propagation.k * np.sqrt(spread), np.nan

@@ -23,22 +23,22 @@ from fitters.layout.components import Part
 
 MODES = {"paper": PAPER, "gamma": GAMMA}
 
-LONGEST_STEP = 0.5
-FINE_STEP = 1e-2
-NOISY_STEP = 1e-5
+LONGEST_STEP = 0.5  # A factor of 1.6 in k, beyond which the quadratic model means little
+FINE_STEP = 1e-2  # Below it the exact curvature of the paper's cost is used: positive near a minimum
+NOISY_STEP = 1e-5  # Below it a decrease of the cost is round-off, and no step is refused for it
 FINAL_STEP = 1e-11
 START_STEP = 2e-3
 NEAR_STEP = 1e-9  # Where alternation hands over to the last Newton step
 # A Newton step so short ends at the minimum but for round-off: its error is about its square
 SETTLED_STEP = 1e-7
 ITERATION_LIMIT = 300
-THETA_LIMIT = 250.0
+THETA_LIMIT = 250.0  # exp of twice as much still is a float64
 
 FAR_RESIDUAL = 0.5
 MOVES = np.concatenate([np.arange(-3.0, 0.0, 0.25), np.arange(0.25, 3.25, 0.25)])
 ESCAPE_ROUNDS = 20
 ESCAPE_TRIALS = 5
-UPHILL = 0.05
+UPHILL = 0.05  # A move may cost so much of all before the search goes down again
 UPHILL_BUCKETS = 5.0
 
 
@@ -187,8 +187,9 @@ class Descent:
         return False
 
     def settle(self, mode: int) -> tuple[Factor, Floats, Floats] | None:
-        """Make the last Newton step; return factor, Hessian and scores from before it, None if no minimum is
-        found. A step that is too long starts a Newton search.
+        """Make the last Newton step; return factor, Hessian and scores before it, None without a minimum.
+
+        A step that is too long starts a Newton search.
         """
         for _ in range(3):
             hessian, scores, gradient = curvature(self.part, np.exp(self.theta), mode)

@@ -104,7 +104,7 @@ class _Table:
         for number, group in enumerate(several):
             present = group_sums(self.task, np.where(self.group == group, self.jobs, 0.0), self.n_tasks)
             both = np.minimum(self.jobs, present[self.task])
-            # As many with either: it hangs on what has more jobs of its tasks.
+            # Of equally many with two groups the one with more jobs of its tasks is taken.
             both += 1e-9 * np.where(self.group == group, 0.0, present[self.task])
             linking[number] = group_sums(self.group, both, self.n_groups)
         nearest = np.array(several)[linking.argmax(axis=0)]

@@ -39,24 +39,23 @@ class TwoWay:
         fitted = np.full(self._n_units, np.nan)
         if self._factor is None:
             return fitted
-        level = np.bincount(self._task, self._weight * value, self._n_tasks)
-        level = np.divide(level, self._total, out=level, where=self._total > 0)
-        gradient = np.bincount(self._unit, self._weight * (value - level[self._task]), self._n_units)
+        gradient = np.bincount(self._unit, self._weight * self._centred(value), self._n_units)
         fitted[self._inside] = linalg.cho_solve(self._factor, -gradient[self._inside], check_finite=False)
         return fitted
 
     def residuals(self, value: Floats) -> Floats:
         """Return what levels and factors leave of each value; 0 for units that nothing links."""
-        rest = value + np.nan_to_num(self.solve(value))[self._unit]
-        level = np.bincount(self._task, self._weight * rest, self._n_tasks)
+        return self._centred(value + np.nan_to_num(self.solve(value))[self._unit])
+
+    def _centred(self, value: Floats) -> Floats:
+        # without the weighted mean of each task, its best level
+        level = np.bincount(self._task, self._weight * value, self._n_tasks)
         level = np.divide(level, self._total, out=level, where=self._total > 0)
-        left: Floats = rest - level[self._task]
-        return left
+        return np.asarray(value - level[self._task])
 
     def inverse(self) -> Floats:
         """Return the inverse of a system that links all units."""
         identity = np.eye(self._n_units)
         if self._factor is None:
             return identity
-        inverse: Floats = linalg.cho_solve(self._factor, identity, overwrite_b=True, check_finite=False)
-        return inverse
+        return linalg.cho_solve(self._factor, identity, overwrite_b=True, check_finite=False)

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF, estimate_sigma_int
-from fitters.fit.rejection import kept_after, kept_room, level_and_ratio, median_start
+from fitters.fit.rejection import kept_after, kept_room, median_start, ratios
 from fitters.fit.solve import Solution, minimise
 from fitters.layout.arrays import EMPTY, Floats, Mask
 from fitters.layout.buckets import Buckets
@@ -24,24 +24,16 @@ from fitters.layout.components import Part, partition
 ASSUMED_JOB_SCATTER = 0.5  # Relative scatter of single jobs where it can neither be read nor estimated
 MOST_ROUNDS = 8
 FLOOR_ROUNDS = 6
-LEAST_VARIANCE = 1e-8
-
-MEANINGS = {
-    "none": "every bucket counts the same; S is the relative spread of the buckets",
-    "jobs": "number of jobs; S is the relative spread of single jobs",
-    "floor": "1 / (S_j^2 / jobs + S_0^2), the inverse relative variance; S is 1 if the errors are right",
-    "variance": "1 / (rel_var + S_0^2), the inverse relative variance; S is 1 if the errors are right",
-}
+LEAST_VARIANCE = 1e-8  # A bucket of exactly equal jobs must not have all the weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """Bucket weights and their meaning."""
+    """Bucket weights, and how they were found."""
 
     # kind, robust: As in the settings
     kind: str
     robust: str
-    meaning: str  # What a weight is, and what the S of the result measures
     # job_scatter, floor: S_j (NaN where rel_var gives it per task) and S_0; NaN unless the kind is ``floor``
     job_scatter: float = float("nan")
     floor: float = float("nan")
@@ -78,7 +70,7 @@ def find_weights(
     times; variance components are estimated again in up to six rounds. Below 10 degrees of freedom nothing is
     rejected.
     """
-    weighting = Weighting(kind, robust, MEANINGS[kind])
+    weighting = Weighting(kind, robust)
     shared = np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
     if robust == "none" and kind not in ("floor", "variance"):
         return replace(weighting, weight=_jobs(buckets) if kind == "jobs" else EMPTY)
@@ -138,16 +130,13 @@ def _first_state(buckets: Buckets, rel_var: Floats, kind: str, sigma_int: float 
 def _variance(buckets: Buckets, rel_var: Floats, state: _State, kind: str) -> Floats:
     if kind == "jobs":
         return 1.0 / _jobs(buckets)
-    of_jobs = (
-        rel_var if kind == "variance" and rel_var.size else job_variance(buckets, rel_var, state.job_scatter)
-    )
+    has_own = kind == "variance" and rel_var.size
+    of_jobs = rel_var if has_own else job_variance(buckets, rel_var, state.job_scatter)
     return np.maximum(of_jobs + state.floor**2, LEAST_VARIANCE)
 
 
 def job_variance(buckets: Buckets, rel_var: Floats, job_scatter: float) -> Floats:
-    """Return the variance of each bucket's mean from the scatter of jobs: S_j^2 / N, with S_j per task from
-    rel_var.
-    """
+    """Return the variance S_j^2 / N of each bucket's mean, with S_j per task if rel_var is known."""
     jobs = buckets.jobs
     if rel_var.size == 0:
         return job_scatter**2 / _jobs(buckets)
@@ -155,8 +144,7 @@ def job_variance(buckets: Buckets, rel_var: Floats, job_scatter: float) -> Float
         return rel_var
     starts = buckets.ptr[:-1]
     per_job = np.add.reduceat(jobs * jobs * rel_var, starts) / np.add.reduceat(jobs, starts)
-    smooth: Floats = np.repeat(per_job, np.diff(buckets.ptr)) / jobs
-    return smooth
+    return np.repeat(per_job, np.diff(buckets.ptr)) / jobs
 
 
 def _refit(
@@ -173,30 +161,29 @@ def _refit(
     solutions: list[Solution] = []
     for part in split.parts:
         solution = minimise(part, mode, state.theta[part.units], settled=False)
+        # a start that was near may have become a bad one: from the convex start instead
         if not solution.converged:
             solution = minimise(part, mode, settled=False)
         if solution.converged:
             parts.append(part)
             solutions.append(solution)
             state.theta[part.units] = solution.theta
-    ratio = level_and_ratio(buckets, state.theta, kept / state.variance, mode)
+    # of all buckets, the rejected ones too: they may come back
+    ratio = ratios(buckets, state.theta, kept / state.variance, mode)
     state.ln_ratio = np.log(ratio)
     if kind not in ("floor", "variance"):
         return
     dof = sum(part.dof for part in parts)
     if rel_var.size:
         interaction = estimate_sigma_int(tuple(parts), tuple(solutions), sigma_int, state.floor)
-        state.floor, state.source = interaction.value, _existing(interaction.source)
+        state.floor = interaction.value
+        state.source = "" if interaction.source == "unknown" else interaction.source
     elif dof >= LEAST_DOF:
         used = kept & np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
         job, floor = components_of(buckets, ratio - 1.0, state.variance, used, sigma_int)
         state.job_scatter, state.floor = float(np.sqrt(job)), float(np.sqrt(floor))
         state.source = "estimated" if sigma_int is None else "given"
     state.variance = _variance(buckets, rel_var, state, kind)
-
-
-def _existing(source: str) -> Literal["estimated", "assumed", "given", ""]:
-    return source if source in ("estimated", "assumed", "given") else ""  # type: ignore[return-value]
 
 
 def components_of(

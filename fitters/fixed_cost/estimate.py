@@ -57,9 +57,9 @@ class CostTable(Table):
     # How far the share rests on that of the task's kind: 0 where it is its own, 1 where it has none
     reliance: Floats
     # ``apply``: correct with rho; ``proportional``: it moves factors by less than 2 % at two of its errors,
-    # or is not above 0: leave as it is; ``equal lengths``: the units' jobs are alike, leave as it is;
-    # ``rising``: CPU time per event rises with events, which no start-up time explains, leave as it is; ``set
-    # aside``: the task cannot be used
+    # or is not above 0: leave as it is; ``equal lengths``: the units' jobs are equally long, leave as it is;
+    # ``rising``: CPU time per event rises with events, which no start-up time explains, leave as it is;
+    # ``excluded``: the task cannot be used
     decision: Texts
     reason: Texts
 
@@ -169,7 +169,7 @@ def draw_fixed_costs(
 ) -> FixedCosts:
     """Shrink the start-up times of tasks to the mean of their kind, as far as errors explain the scatter.
 
-    ``kind``: code of each task's kind, in the order of ``costs.tasks``, for tasks that start alike.
+    ``kind``: code of each task's kind, in the order of ``costs.tasks``; tasks of a kind start the same way.
     ``of_kind``: share and error per kind from elsewhere (`kind_shares`), for kinds with fewer than three
     estimates; their tasks scatter by 0.1 about it. The decisions are made again. A task without an estimate
     takes the mean of its kind. The shrunk quantity is the share f = rho / (m + rho), see `shrink`.

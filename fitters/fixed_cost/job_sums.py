@@ -92,8 +92,7 @@ class Rows:
 
 
 def _outside(values: Floats) -> Mask:
-    outside: Mask = (values < 1 / VALUE_LIMIT) | (values > VALUE_LIMIT)
-    return outside
+    return (values < 1 / VALUE_LIMIT) | (values > VALUE_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,6 +138,7 @@ class Scatter:
             squares = (rows.events**2 * single, rows.cpu_s**2 * single, rows.events * rows.cpu_s * single)
         with np.errstate(all="ignore"):
             events_sq, cpu_sq, product = (total(column) for column in squares)
+            # differences of large sums: what is left of equal values is round-off, and may be negative
             nn = events_sq - events**2 / jobs
             cc = cpu_sq - cpu_s**2 / jobs
             nc = product - events * cpu_s / jobs
@@ -147,6 +147,7 @@ class Scatter:
             nn = np.where(nothing, 0.0, nn)
             cc = np.where(cc <= ROUND_OFF * cpu_sq, 0.0, cc)
             slack = 1e-6 * (nn * cc + ROUND_OFF * events_sq * cc)
+            # Cauchy and Schwarz: sums that break it were not taken over the same jobs
             possible &= nothing | (nc**2 <= nn * cc + slack)
             possible &= np.isfinite(events_sq) & np.isfinite(cpu_sq) & np.isfinite(product)
             nn, cc = np.where(possible, nn, np.nan), np.where(possible, cc, np.nan)

@@ -22,7 +22,7 @@ LARGEST_ERROR = 0.5  # Of ln f; what is known worse says nothing about the scatt
 CHANGED = 4.0  # Errors between a window and the earlier ones beyond which these no longer count
 FAR = 4.0
 _STEPS, _JACOBI_STEPS = 12, 30
-_REACH = 4.0
+_REACH = 4.0  # Of ln f: a start-up time fifty times that of the others is none
 _QUIET = 1e-3  # A step of so many errors or less is the last one
 _MOST_ITSELF = 0.9  # Of a unit that is nearly alone in its tasks nothing can be told from theirs
 
@@ -133,6 +133,7 @@ def unit_costs(
         if number == 0:
             usable = information > LARGEST_ERROR**-2
             first[usable], first_err[usable] = step[usable], information[usable] ** -0.5
+        # where CPU time hardly follows events the model is flat, and a full step would leave the range
         updated = np.clip(ln_f + np.clip(step, -1.0, 1.0), -_REACH, _REACH)
         far = np.abs(updated - ln_f) * np.sqrt(information)
         ln_f = updated
@@ -146,7 +147,7 @@ def unit_costs(
     value, error = ln_f, ln_f_err
     if earlier is not None:
         ln_f = ln_f - _offset(ln_f, here_valid, earlier[0])
-        value, error = _pooled(ln_f, ln_f_err, *earlier)
+        value, error = pooled(ln_f, ln_f_err, *earlier)
     valid = error < LARGEST_ERROR
     number = int(valid.sum())
     if number < LEAST_UNITS:
@@ -183,8 +184,16 @@ def _offset(ln_f: Floats, valid: Mask, earlier: Floats) -> float:
     return float(np.median(ln_f[both] - earlier[both])) if both.any() else 0.0
 
 
-def _pooled(ln_f: Floats, error: Floats, earlier: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    # Weighted mean of the window and the earlier ones; a unit that changed has this window alone.
+def pooled(ln_f: Floats, error: Floats, earlier: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Return the weighted means of ln f in a window and in the earlier ones, and their errors.
+
+    A unit that differs by more than four errors has changed: then this window counts alone. Missing: an
+    infinite error, an infinite ``variance``.
+
+    >>> mean, _ = pooled(np.array([0.1, 0.9]), np.full(2, 0.1), np.full(2, 0.3), np.full(2, 0.01))
+    >>> mean.round(3).tolist()
+    [0.2, 0.9]
+    """
     with np.errstate(invalid="ignore"):
         same = np.abs(ln_f - earlier) <= CHANGED * np.sqrt(variance + error**2)
     before, now = np.where(same, 1.0 / variance, 0.0), error**-2.0

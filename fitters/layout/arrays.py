@@ -66,8 +66,7 @@ def grouped_median(group: NDArray[Any], values: Floats, n: int) -> Floats:
 def without_means(
     values: Floats, weight: Floats, groupings: Sequence[tuple[NDArray[Any], int]], sweeps: int, flat: float
 ) -> Floats:
-    """Return residuals of the additive fit with a level per group of each grouping, by alternating weighted
-    means.
+    """Return residuals of the additive fit of a level per group, by alternating weighted means.
 
     ``groupings``: codes and their number. Ends after ``sweeps``, or when no residual changes by ``flat``.
 

@@ -102,9 +102,8 @@ class Buckets:
             unit_reasons=MappingProxyType(dropped.units_without(buckets["unit"], unit_names.size)),
         )
 
-    def keep(self, chosen: Mask, reason: str = "rejected as outlier") -> "Buckets":
-        """Return the chosen buckets; the rows of the others are counted under `reason`. Units keep their
-        positions.
+    def keep(self, chosen: Mask) -> "Buckets":
+        """Return the chosen buckets and count the rows of the others; units keep their positions.
 
         >>> buckets = Buckets.from_columns(["t", "t", "u"], ["A", "B", "A"], [1.0, 2.0, 3.0])
         >>> fewer = buckets.keep(np.array([True, False, True]))
@@ -118,6 +117,7 @@ class Buckets:
         used = np.flatnonzero(np.diff(ends))
         unit = self.unit[chosen]
         lost = np.setdiff1d(np.unique(self.unit[gone]), unit)
+        reason = "rejected as outlier"
         dropped = int(gone.sum() if self.rows is None else self.rows[gone].sum())
         return Buckets(
             task_names=self.task_names[used],

@@ -83,9 +83,7 @@ def _require_rows(rows: int, what: str) -> None:
 
 
 def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
-    """Return the codes of task and unit labels, and their length. Raises :class:`InputError` without rows or
-    for different lengths.
-    """
+    """Return the codes of task and unit labels, and their length; both need the same rows, at least one."""
     tasks, units = factorise(task, "task"), factorise(unit, "unit")
     n = tasks.codes.size
     if n == 0:
@@ -166,6 +164,7 @@ def _names(values: Any) -> NDArray[Any]:
     listed = list(values)
     if listed and all(type(value) is int or isinstance(value, np.integer) for value in listed):
         try:
+            # integers as such: sorted by value, and without an object each
             return np.array(listed, np.int64)
         except OverflowError:
             pass
@@ -196,9 +195,9 @@ def _sort_order(names: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def read_numbers(column: object, what: str, rows: int) -> Floats:
-    """Read a column of numbers as float64, missing as NaN; ``what``: its name in errors, ``rows``: its
-    length.
+    """Read a column of numbers as float64, missing as NaN.
 
+    ``what``: its name in errors; ``rows``: its length.
     Raises :class:`InputError` for text or complex numbers, another dimension or length.
 
     >>> read_numbers([1, None, 2.5], "value", 3).tolist()

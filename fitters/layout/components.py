@@ -69,7 +69,9 @@ def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
     """
     ptr, unit = buckets.ptr, buckets.unit
     roots = unit_roots(ptr, unit, buckets.n_units)
-    raw, first_unit, labels = _distinct(roots)
+    # roots are the smallest units of their components
+    first_unit, labels = np.unique(roots, return_inverse=True)
+    raw = first_unit.size
     task_label = labels[unit[ptr[:-1]]]
     sizes = np.diff(ptr)
     n_units = np.bincount(labels, minlength=raw)
@@ -82,11 +84,6 @@ def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
     bucket_used = None if shared.all() else np.repeat(shared, sizes)
     parts = _parts(buckets, weight, rel_var, unit_component, task_component, shared, raw)
     return Partition(unit_component, task_component, raw, parts, bucket_used)
-
-
-def _distinct(roots: Codes) -> tuple[int, Ints, Ints]:
-    first = np.unique(roots).astype(np.int64)
-    return int(first.size), first, np.searchsorted(first, roots).astype(np.int64)
 
 
 def _parts(

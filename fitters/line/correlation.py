@@ -46,5 +46,4 @@ def _unit_length(x: Floats) -> Floats:
 def _ranks(x: Floats) -> Floats:
     # From 1; equal values share their mean rank.
     _, index, count = np.unique(x, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(count) - (count - 1) / 2)[index]
-    return ranks
+    return (np.cumsum(count) - (count - 1) / 2)[index]

@@ -86,6 +86,7 @@ class DeclarationMixture:
         """
         of_group = np.zeros((n_groups, self.m.size))
         np.add.at(of_group, group, self.ln_density)
+        # the likelihood is a product over entries: without a group it is divided by the factors of the group
         ln_weight = np.log(self.weight) - of_group
         weight = np.exp(ln_weight - ln_weight.max(axis=1, keepdims=True))
         return _moments(weight / weight.sum(axis=1, keepdims=True), self.m)
@@ -152,7 +153,7 @@ def fit_declarations(y: Floats, variance: Floats) -> DeclarationMixture:
     weights of the nodes are the posterior with the masses at their best. O(n) per round and node.
     """
     atoms = _atom_places(y)
-    of_atoms = _atom_densities(y, variance, atoms)
+    of_atoms = _density(y[:, None] - atoms, (variance + ATOM_STEP**2)[:, None])
     places = np.quantile(y, np.linspace(0.1, 0.9, 17))
     m, tau = (each.ravel() for each in np.meshgrid(places, _COARSE_TAUS, indexing="ij"))
     share = np.full((atoms.size, m.size), 0.3 / atoms.size)
@@ -163,6 +164,7 @@ def fit_declarations(y: Floats, variance: Floats) -> DeclarationMixture:
     ]
     m, tau, ln_prior, honest, mass = (np.concatenate(part, axis=-1) for part in zip(*nodes, strict=True))
     honest, mass, objective = _maximise(y, variance, of_atoms, m, tau, honest, mass, _FINE_ROUNDS)
+    # Nodes lie at unequal distances: each stands for its stretch of the line
     ln_weight = objective + ln_prior
     weight = np.exp(ln_weight - ln_weight.max())
     kept = weight >= _LEAST_NODE
@@ -219,17 +221,11 @@ def _atom_places(y: Floats) -> Floats:
 
 
 def _density(distance: Floats, variance: Floats) -> Floats:
-    density: Floats = np.exp(_ln_density(distance, variance))
-    return density
+    return np.exp(_ln_density(distance, variance))
 
 
 def _ln_density(distance: Floats, variance: Floats) -> Floats:
-    ln_density: Floats = -0.5 * (distance**2 / variance + np.log(2 * np.pi * variance))
-    return ln_density
-
-
-def _atom_densities(y: Floats, variance: Floats, atoms: Floats) -> Floats:
-    return _density(y[:, None] - atoms, (variance + ATOM_STEP**2)[:, None])
+    return -0.5 * (distance**2 / variance + np.log(2 * np.pi * variance))
 
 
 def _maximise(
@@ -289,9 +285,8 @@ def _posterior(y: Floats, variance: Floats, centre: Floats | float, scatter: flo
 
 
 def _outside(mean: Floats, spread: Floats, low: float, high: float) -> Floats:
-    spread = np.maximum(spread, 1e-9)
-    outside: Floats = special.ndtr((low - mean) / spread) + special.ndtr((mean - high) / spread)
-    return outside
+    spread = np.maximum(spread, 1e-9)  # Of exact values the probability is 0 or 1, not NaN
+    return special.ndtr((low - mean) / spread) + special.ndtr((mean - high) / spread)
 
 
 def _moments(weight: Floats, m: Floats) -> tuple[Floats, Floats]:

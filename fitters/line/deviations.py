@@ -78,9 +78,10 @@ class LineColumns:
     used: Mask
 
     @classmethod
-    def read(cls, k: object, k_err: object, c: object, c_err: object, /, *rest: Any) -> "LineColumns":
+    def read(
+        cls, k: object, k_err: object, c: object, c_err: object, group: object, name: Any, in_line: object
+    ) -> "LineColumns":
         """Check and convert columns; raises :class:`InputError` for unequal lengths and no points."""
-        group, name, in_line = rest
         n = len(k) if isinstance(k, Sized) else 1
         if n == 0:
             raise InputError("no points; at least one is required")
@@ -88,6 +89,7 @@ class LineColumns:
         declared = read_numbers(c, "c", n)
         declared_err = np.zeros(n) if c_err is None else read_numbers(c_err, "c_err", n)
         codes = np.full(n, -1, np.int32) if group is None else factorise(group, "group").codes.copy()
+        # a point without a group is one of its own
         lone = codes < 0
         codes[lone] = codes.max(initial=-1) + 1 + np.arange(int(lone.sum()), dtype=np.int32)
         names = np.empty(n, object)
@@ -97,6 +99,7 @@ class LineColumns:
             if length != n:
                 raise InputError(f"{what} has {length} rows, k has {n}; they must be equal")
         names[:] = labels
+        # an error a million times the value says nothing, and its square would leave the range
         has_k = _sensible(speed) & np.isfinite(speed_err) & (speed_err >= 0) & (speed_err / 1e6 <= speed)
         has_c = _sensible(declared) & np.isfinite(declared_err) & (declared_err >= 0)
         has_c &= declared_err / 1e6 <= declared
@@ -106,13 +109,11 @@ class LineColumns:
 
     def ln_variance(self, rows: Mask) -> Floats:
         """Return the error variance of ln(k / c)."""
-        variance: Floats = (self.k_err[rows] / self.k[rows]) ** 2 + (self.c_err[rows] / self.c[rows]) ** 2
-        return variance
+        return (self.k_err[rows] / self.k[rows]) ** 2 + (self.c_err[rows] / self.c[rows]) ** 2
 
 
 def _sensible(values: Floats) -> Mask:
-    inside: Mask = (values >= 1e-100) & (values <= 1e100)
-    return inside
+    return (values >= 1e-100) & (values <= 1e100)
 
 
 def line_entries(columns: LineColumns) -> LineEntries:
@@ -139,85 +140,80 @@ def line_entries(columns: LineColumns) -> LineEntries:
     )
 
 
-class Deviations:
-    """Leave-one-group-out lines and the deviations from them."""
+def line_points(
+    columns: LineColumns,
+    entries: LineEntries,
+    mixture: DeclarationMixture | None,
+    limit: float,
+    *,
+    n_groups: int,
+    min_groups: int,
+    trusted: bool,
+) -> LinePoints:
+    """Return one row per point, compared with the line through the other groups.
 
-    def __init__(
-        self, columns: LineColumns, entries: LineEntries, mixture: DeclarationMixture | None, limit: float
-    ) -> None:
-        self.columns = columns
-        self.mixture = mixture
-        self.limit = limit
-        n_groups = int(columns.group.max()) + 1
-        n_in_group = np.bincount(entries.group, minlength=n_groups)
-        self.n_others = entries.y.size - n_in_group[columns.group]
-        self.mean, self.error = np.full((2, columns.k.size), np.nan)
-        if mixture is not None:
-            mean, error = mixture.lines_without(entries.group, n_groups)
-            self.mean, self.error = mean[columns.group], error[columns.group]
+    ``mixture``: None if there are too few entries for a line. ``trusted``: the line tells who is wrong.
+    """
+    n = columns.k.size
+    linked, (mean, error) = np.zeros(n, np.bool_), np.full((2, n), np.nan)
+    if mixture is not None:
+        n_codes = int(columns.group.max()) + 1
+        in_group = np.bincount(entries.group, minlength=n_codes)
+        # a line without its own group needs two entries, too
+        linked = entries.y.size - in_group[columns.group] >= 2
+        mean, error = (each[columns.group] for each in mixture.lines_without(entries.group, n_codes))
+    has_line = columns.measured & linked
+    rows = has_line & columns.declared
+    expected, d, d_err, equivalent, equivalent_err = (np.full(n, np.nan) for _ in range(5))
+    expected[linked & columns.declared] = (np.exp(mean) * columns.c)[linked & columns.declared]
+    d[rows] = columns.k[rows] / expected[rows] - 1.0
+    d_err[rows] = (1.0 + d[rows]) * np.sqrt(columns.ln_variance(rows) + error[rows] ** 2)
+    equivalent[has_line] = columns.k[has_line] / np.exp(mean[has_line])
+    relative = np.hypot(columns.k_err[has_line] / columns.k[has_line], error[has_line])
+    equivalent_err[has_line] = equivalent[has_line] * relative
+    p_off, judged = np.full(n, np.nan), rows & columns.used
+    if mixture is not None and judged.any():
+        y = np.log(columns.k[judged] / columns.c[judged])
+        p_off[judged] = mixture.p_off(y, columns.ln_variance(judged), limit)
+    status, reason = _states(columns, linked)
+    verdict = texts(n)
+    verdict[np.isfinite(p_off)] = "undecided"
+    if n_groups >= min_groups:
+        verdict[p_off > SURE] = "deviates"
+        inside = np.abs(d) + _HALF_WIDTH_90 * d_err < limit
+        verdict[(p_off < 1.0 - SURE) & inside] = "ok"
+    else:
+        reason[rows] = f"the line has {n_groups} groups; a verdict requires {min_groups}"
+    deviating = verdict == "deviates"
+    half_width = _HALF_WIDTH_90 * equivalent_err / equivalent
+    return LinePoints(
+        name=columns.name,
+        expected_k=expected,
+        deviation=d,
+        deviation_err=d_err,
+        p_off=p_off,
+        verdict=verdict,
+        significant=np.asarray(deviating & trusted, np.bool_),
+        equivalent_c=equivalent,
+        equivalent_c_err=equivalent_err,
+        proposed_c=np.where(deviating, equivalent, np.nan),
+        proposed_c_err=np.where(deviating, equivalent_err, np.nan),
+        in_line=columns.used.copy(),
+        status=status,
+        reason=reason,
+        equivalent_low=equivalent * np.exp(-half_width),
+        equivalent_high=equivalent * np.exp(half_width),
+    )
 
-    def table(self, n_groups: int, min_groups: int, *, trusted: bool) -> LinePoints:
-        """Return the rows of the points; ``trusted``: the line tells who is wrong."""
-        columns, n = self.columns, self.columns.k.size
-        linked = self.n_others >= 2 if self.mixture is not None else np.zeros(n, np.bool_)
-        has_line = columns.measured & linked
-        rows = has_line & columns.declared
-        mean, error = self.mean, self.error
-        expected, d, d_err, equivalent, equivalent_err = (np.full(n, np.nan) for _ in range(5))
-        expected[linked & columns.declared] = (np.exp(mean) * columns.c)[linked & columns.declared]
-        d[rows] = columns.k[rows] / expected[rows] - 1.0
-        d_err[rows] = (1.0 + d[rows]) * np.sqrt(columns.ln_variance(rows) + error[rows] ** 2)
-        equivalent[has_line] = columns.k[has_line] / np.exp(mean[has_line])
-        relative = np.hypot(columns.k_err[has_line] / columns.k[has_line], error[has_line])
-        equivalent_err[has_line] = equivalent[has_line] * relative
-        p_off = self._p_off(rows & columns.used)
-        status, reason = self._states(linked)
-        verdict = texts(n)
-        verdict[np.isfinite(p_off)] = "undecided"
-        if n_groups >= min_groups:
-            verdict[p_off > SURE] = "deviates"
-            inside = np.abs(d) + _HALF_WIDTH_90 * d_err < self.limit
-            verdict[(p_off < 1.0 - SURE) & inside] = "ok"
-        else:
-            reason[rows] = f"the line has {n_groups} groups; a verdict requires {min_groups}"
-        deviating = verdict == "deviates"
-        half_width = _HALF_WIDTH_90 * equivalent_err / equivalent
-        return LinePoints(
-            name=columns.name,
-            expected_k=expected,
-            deviation=d,
-            deviation_err=d_err,
-            p_off=p_off,
-            verdict=verdict,
-            significant=np.asarray(deviating & trusted, np.bool_),
-            equivalent_c=equivalent,
-            equivalent_c_err=equivalent_err,
-            proposed_c=np.where(deviating, equivalent, np.nan),
-            proposed_c_err=np.where(deviating, equivalent_err, np.nan),
-            in_line=columns.used.copy(),
-            status=status,
-            reason=reason,
-            equivalent_low=equivalent * np.exp(-half_width),
-            equivalent_high=equivalent * np.exp(half_width),
-        )
 
-    def _p_off(self, rows: Mask) -> Floats:
-        p_off = np.full(rows.size, np.nan)
-        if self.mixture is not None and rows.any():
-            columns = self.columns
-            y = np.log(columns.k[rows] / columns.c[rows])
-            p_off[rows] = self.mixture.p_off(y, columns.ln_variance(rows), self.limit)
-        return p_off
-
-    def _states(self, linked: Mask) -> tuple[Texts, Texts]:
-        columns = self.columns
-        status, reason = texts(linked.size), texts(linked.size)
-        status[:] = "ok"
-        for state, why, hit in (
-            ("no line", "fewer than 3 entries, or fewer than 2 without its own group", ~linked),
-            ("no declared value", "the declared value is missing or not positive", ~columns.declared),
-            ("no k error", "no error of the speed factor", ~columns.measured),
-            ("no k", "the speed factor is missing or not positive", ~_sensible(columns.k)),
-        ):
-            status[hit], reason[hit] = state, why
-        return status, reason
+def _states(columns: LineColumns, linked: Mask) -> tuple[Texts, Texts]:
+    status, reason = texts(linked.size, "ok"), texts(linked.size)
+    # of several states the last one stays: the most basic
+    for state, why, hit in (
+        ("no line", "fewer than 3 entries, or fewer than 2 without its own group", ~linked),
+        ("no declared value", "the declared value is missing or not positive", ~columns.declared),
+        ("no k error", "no error of the speed factor", ~columns.measured),
+        ("no k", "the speed factor is missing or not positive", ~_sensible(columns.k)),
+    ):
+        status[hit], reason[hit] = state, why
+    return status, reason

@@ -17,11 +17,11 @@ from fitters.line.correlation import Correlation, correlate
 from fitters.line.declarations import DeclarationMixture, Doubt, OtherGroup, fit_declarations, robust_tau
 from fitters.line.deviations import (
     LEAST_ENTRIES,
-    Deviations,
     LineColumns,
     LineEntries,
     LinePoints,
     line_entries,
+    line_points,
 )
 
 USUAL_LIMIT = 0.20
@@ -100,7 +100,9 @@ def fit_line(
     if entries.y.size >= LEAST_ENTRIES:
         mixture = fit_declarations(entries.y, entries.variance)
     doubt: Doubt = "few honest" if mixture is None else mixture.doubt()
-    points = Deviations(columns, entries, mixture, limit)
+    points = line_points(
+        columns, entries, mixture, limit, n_groups=n_groups, min_groups=min_groups, trusted=not doubt
+    )
     used = columns.used
     return LineResult(
         status="too few" if mixture is None else "ok",
@@ -112,7 +114,7 @@ def fit_line(
         wls=_least_squares(columns.k[used], columns.c[used], columns.k_err[used]),
         correlation_points=correlate(columns.k[used], columns.c[used]),
         correlation_groups=correlate(*_group_means(entries)),
-        points=points.table(n_groups, min_groups, trusted=not doubt),
+        points=points,
         doubt=doubt,
         others=None if mixture is None else mixture.other_group(),
     )

@@ -43,7 +43,7 @@ class Mixtures:
     decision: Texts
     n_jobs_aside: float  # Jobs that are excluded
     n_rows: int
-    dropped: Mapping[str, int]  # Rows by reason: Rows that were not looked at
+    dropped: Mapping[str, int]  # Rows that were not examined, by reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Decider:
         return bool(rows[0] != rows[-1])
 
     def decide(self, code: int, of_task: Evidence, parts: Mapping[int, Evidence]) -> None:
-        """Keep a task that is not mixed; split it if some of its kinds are not; otherwise set it aside."""
+        """Keep a task that is not mixed; split it if some of its kinds are not; otherwise exclude it."""
         rows = self.members[code]
         if not of_task.mixed:
             self._row(code, None, rows, of_task, "keep", of_task.remark)

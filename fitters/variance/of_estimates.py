@@ -82,7 +82,7 @@ def drawn_to_mean(value: Floats, variance: Floats, telling: Mask) -> tuple[Float
     chi2 = np.sum(weight * (y - mean[:, None]) ** 2, axis=1)
     ln_likelihood = 0.5 * (np.log(weight).sum(axis=1) - np.log(total) - chi2)
     density = np.exp(ln_likelihood - ln_likelihood.max()) * np.gradient(_SCATTERS)
-    density /= density.sum()
+    density /= density.sum()  # the grid is not even: each scatter stands for its stretch
     # Without an estimate t is 0.
     own = np.where(valid, variance, 1.0)
     trust = np.where(valid, square / (square + own), 0.0)

@@ -34,7 +34,6 @@ class JobScatter:
     per_job: Floats
     of_task: Floats  # The same for the bucket's task, stray buckets left out; shape (n,)
     is_stray: Mask  # True if a bucket's own variance is far beyond that of its task; shape (n,)
-    prior_dof: float  # How many degrees of freedom the task's variance counts for
 
 
 def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance: Floats) -> JobScatter:
@@ -52,7 +51,7 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
     valid = np.isfinite(variance) & (n_jobs > 1)
     n = n_jobs.size
     if not valid.any():
-        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), valid, ASSUMED_PRIOR_DOF)
+        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), valid)
     dof = np.where(valid, n_jobs - 1.0, 0.0)
     own = np.where(valid, np.maximum(variance, LEAST_VARIANCE), 1.0)
     chance = _Chance.of(dof)
@@ -65,7 +64,7 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
     excess = np.log(own[telling] / base[telling]) - chance.bias[telling]
     prior = _prior_dof(excess, chance.scatter[telling])
     stray = valid & (own > chance.limit * base)
-    return JobScatter((dof * own + prior * base) / (dof + prior), base, stray, prior)
+    return JobScatter((dof * own + prior * base) / (dof + prior), base, stray)
 
 
 def unit_scatter(scatter: JobScatter, unit: NDArray[Any], n_jobs: Floats, variance: Floats) -> Floats:
@@ -120,6 +119,7 @@ def _pooled(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: Fl
     valid = chance.dof > 0
     start = _log_mean(group, own, chance, n, above)
     level = start
+    # strays follow from the level, and the level from what is left: four rounds settle it
     for _ in range(4):
         inside = valid & (own <= chance.limit * level[group])
         weight = np.where(inside, chance.dof, 0.0)

@@ -32,8 +32,8 @@ class KindScatter:
     source: Literal["estimated", "assumed"]
     dof: int  # Cells of unit and kind beyond one for each unit and kind
     # shape (n_units,): By how much sigma^2 reaches a unit's factor: the sum over kinds of the squares of
-    # their shares in its weight, 1 for a unit with one kind, 1 / n_kinds where they weigh alike; 0 for a unit
-    # without buckets
+    # their shares in its weight, 1 for a unit with one kind, 1 / n_kinds where their weights are equal; 0
+    # for a unit without buckets
     share: Floats
 
     @property
@@ -90,6 +90,7 @@ def kind_scatter(
         if slope <= 0:
             break
         deviation = float(np.sqrt(2.0 * dof)) / slope
+        # Newton on 1 / chi2, which is nearly a straight line in the square
         updated = max(square + chi2 * (chi2 / dof - 1.0) / slope, 0.0)
         change, square = abs(updated - square), updated
         if change <= 1e-3 * deviation:
@@ -111,6 +112,7 @@ def inner_scatter(cell: NDArray[Any], residual: Floats, variance: Floats, dof: i
     square = 0.0
     for _ in range(_ROUNDS):
         weight = 1.0 / (variance + square)
+        # codes may skip cells, whose weight is 0
         mean = group_sums(cell, weight * residual, n) / np.maximum(group_sums(cell, weight, n), 1e-300)
         distance = residual - mean[cell]
         chi2, slope = float(weight @ distance**2), float((weight * distance) @ (weight * distance))

@@ -20,9 +20,7 @@ Answer = TypeVar("Answer")
 
 
 class Search:
-    """Costs of series to one query with its envelope, its values within the band. ``n_warped``: number of
-    paths searched.
-    """
+    """Costs of series to a query with its envelope (values within the band); ``n_warped``: paths searched."""
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ LANES = 16  # Candidates that are warped at once
 _LOOKED_AT = 16
 Floats32 = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
+Either = npt.NDArray[np.floating]  # Compiled for both
 
 
 @compiled
@@ -31,9 +32,11 @@ def _steps(values: Floats32, lanes: Floats32, first: int, step: Floats) -> None:
 
 
 @compiled
-def _row(step: Floats, above: Floats, here: Floats, best: Floats) -> None:
-    # Costs of the paths to one sample of the query, from those to the previous one (``above``). ``above`` and
-    # ``here`` start one place before the band and are ``LANES`` longer than ``step``.
+def row_costs(step: Either, above: Either, here: Either, best: Either) -> None:
+    """Write the costs of the paths to one sample of the query to ``here``, from those to the previous one.
+
+    ``above`` and ``here`` start one place before the band and are ``LANES`` longer than ``step``.
+    """
     diagonal, straight = above[: step.size], above[LANES:]
     for k in range(step.size):
         best[k] = diagonal[k] if diagonal[k] < straight[k] else straight[k]
@@ -64,7 +67,7 @@ def warped_costs(
         step = rows[2][: end - first]
         _steps(query[i], lanes, first, step)
         here = rows[(i + 1) % 2][first : end + LANES]
-        _row(step, rows[i % 2][first : end + LANES], here, rows[3])
+        row_costs(step, rows[i % 2][first : end + LANES], here, rows[3])
         # the least of a row takes as long as a metric: it is looked at now and then
         if i % _LOOKED_AT == 0 and here.min() > limit:
             out[:] = np.inf

@@ -2,14 +2,14 @@
 
 All that is added up is positive, so that a sum of n terms in float32 is off by less than n x 2^-24 of itself
 in whichever order, and the least of such sums by no more. The squares are of differences that float32 rounds
-in both kernels alike. :func:`room` is what follows: what is beyond a limit by more of it is beyond the limit.
+in both kernels. :func:`room` is what follows: what is beyond a limit by more of it is beyond the limit.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from fitters.compiled import compiled
-from fitters.warping.kernels import LANES, Floats32
+from fitters.warping.kernels import LANES, Floats32, row_costs
 
 LARGEST = 1e15  # Of larger values float32 cannot add up squares
 TINY = 1e-30  # Room for squares that are too small for float32; any cost that matters is far above
@@ -35,19 +35,6 @@ def _four(query: Floats32, lanes: Floats32, metric: int, first: int, step: Float
     for k in range(step.size):
         by_a, by_b, by_c, by_d = in_a - a[k], in_b - b[k], in_c - c[k], in_d - d[k]
         step[k] += (by_a * by_a + by_b * by_b) + (by_c * by_c + by_d * by_d)
-
-
-@compiled
-def _row32(step: Floats32, above: Floats32, here: Floats32, best: Floats32) -> None:
-    # `kernels._row` in float32.
-    diagonal, straight = above[: step.size], above[LANES:]
-    for k in range(step.size):
-        best[k] = diagonal[k] if diagonal[k] < straight[k] else straight[k]
-    here[:LANES] = np.inf
-    for place in range(0, step.size, LANES):
-        for k in range(place, place + LANES):
-            least = here[k] if here[k] < best[k] else best[k]
-            here[k + LANES] = least + step[k]
 
 
 @compiled
@@ -83,7 +70,7 @@ def _rough_costs(
         for metric in range(0, lanes.shape[0], 4):
             _four(query[i], lanes, metric, first, step)
         here = rows[(i + 1) % 2][first : end + LANES]
-        _row32(step, rows[i % 2][first : end + LANES], here, rows[3])
+        row_costs(step, rows[i % 2][first : end + LANES], here, rows[3])
         if i % _LOOKED_AT == 0 and _hopeless(here[LANES:], rest[first + LANES : end + LANES], limit, least):
             out[:] = np.inf
             return

@@ -153,8 +153,7 @@ class WarpedSeries:
 
     def _over_segments(self, series: Floats32) -> Floats:
         sums = np.add.reduceat(series, self._starts, axis=1, dtype=np.float64)
-        means: Floats = sums / self._widths[None, :, None]
-        return means
+        return sums / self._widths[None, :, None]
 
     def _ends_apart(self, query: Floats32) -> Floats:
         # LB_Kim: every path joins the first samples, and the last ones.

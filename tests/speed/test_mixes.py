@@ -41,6 +41,10 @@ def factors(level: str, values: dict[str, tuple[float, float]], component: int =
         left_out="",
         n_tasks=np.full(count, 5),
         n_components=component + 1,
+        n_buckets=np.full(count, 5),
+        n_rejected=np.zeros(count, np.int64),
+        n_cut=np.zeros(count, np.int64),
+        efficiency=np.ones(count),
     )
 
 

@@ -32,7 +32,7 @@ from esjobs.speed.judging.checks import SEPARATOR, checks_of, refuted_by
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
 from esjobs.speed.judging.sentences import describe_verdict
-from esjobs.speed.judging.stability import Change, changes_of, unstable_names
+from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.ranking import likely_factor
@@ -65,7 +65,10 @@ def judge(
     lines = {
         int(index): (item, position) for item in comparisons for position, index in enumerate(item.places)
     }
-    in_lines = {item.benchmark: _sites_in_line(item, factors, declared) for item in comparisons}
+    in_lines = {
+        item.benchmark: {declared[name].site for name in factors.name[item.places[item.line.points.in_line]]}
+        for item in comparisons
+    }
     main_k = factors.k[factors.main]
     median = float(np.median(main_k)) if len(main_k) else None
     judged = []
@@ -77,6 +80,7 @@ def judge(
             comparison, position = lines[index]
             point = _point(comparison, position)
             n_line_sites = len(in_lines[comparison.benchmark] - {own.site})
+        # a queue on the scale through its CPU models alone is not compared with a default
         if factors.via[index] and own.origin in ("default", "none"):
             point = replace(point, deviation=None, deviation_err=None, deviation_raw=None)
         evidence = Evidence(
@@ -101,10 +105,10 @@ def judge(
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
             deviation_raw=point.deviation_raw,
-            n_buckets=0 if factors.n_buckets is None else int(factors.n_buckets[index]),
-            n_rejected=0 if factors.n_rejected is None else int(factors.n_rejected[index]),
-            n_cut=0 if factors.n_cut is None else int(factors.n_cut[index]),
-            core_use=None if factors.efficiency is None else finite(factors.efficiency[index]),
+            n_buckets=int(factors.n_buckets[index]),
+            n_rejected=int(factors.n_rejected[index]),
+            n_cut=int(factors.n_cut[index]),
+            core_use=finite(factors.efficiency[index]),
             via_models=bool(factors.via[index]),
             model_doubt=factors.model_doubt,
         )
@@ -178,19 +182,15 @@ def _err_parts(factors: Factors, index: int, evidence: Evidence) -> dict[str, fl
     # The squares add up to that of the error; the rest beside the factor's parts is the line's.
     if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
         return {}
-    if evidence.via_models:
+    if evidence.via_models:  # its error is that of its CPU models, in one
         return {}
     scale = (1 + evidence.deviation) / evidence.k
     stat, interaction = (
         float(np.nan_to_num(column[index])) * scale for column in (factors.k_err_stat, factors.k_err_int)
     )
+    # below 0 by round-off where the line adds nothing
     rest = evidence.deviation_err**2 - stat**2 - interaction**2
     return {"stat": stat, "int": interaction, "line": math.sqrt(max(rest, 0.0))}
-
-
-def _sites_in_line(comparison: Comparison, factors: Factors, declared: Mapping[str, Declared]) -> set[str]:
-    inside = comparison.places[comparison.line.points.in_line]
-    return {declared[factors.name[index]].site for index in inside}
 
 
 def flag(
@@ -223,7 +223,9 @@ def flag(
         mine = list(_flag_rows(factors, judged, values, unstable, settings))
         for row, item in zip(mine, judged, strict=True):
             if item.verdict == "deviates" and unstable is not None:
-                row.update(_checked(item, of_fit.get(item.evidence.name, ())))
+                checks = checks_of(item.evidence, of_fit.get(item.evidence.name, ()))
+                row["checks"] = SEPARATOR.join(check.text for check in checks)
+                row["refuted_by"] = refuted_by(item.evidence) or None
         flags.extend(mine)
         said = conclude(
             mine,
@@ -269,12 +271,13 @@ def _reading_order(row: Mapping[str, object]) -> tuple[object, ...]:
 def _q_values(
     fits: Sequence[Factors], verdicts: Sequence[Sequence[Judged]], settings: FitSettings
 ) -> list[list[float | None]]:
-    """Return of each name the mean of 1 - p_off over all that are at least as sure: the share of false ones
-    to expect among them (Newton et al., Biostatistics 5 (2004) 155). The names of a run are those of one
-    method over all types of queues and CPU models. Sites count apart: their jobs are those of their queues
-    once more, and may not make these more or less certain.
+    """Return the expected share of false ones among the names that are at least as sure as each.
+
+    The mean of their 1 - p_off (Newton et al., Biostatistics 5 (2004) 155), over all types of queues and CPU
+    models by one method.
     """
     found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
+    # sites count separately: they have the jobs of their queues once more
     for method, levels in product(settings.methods, (NAMED_LEVELS, ("site",))):
         tests = [
             (row, position, item.evidence.p_off)
@@ -296,8 +299,6 @@ def _q_values(
 
 @dataclass(frozen=True)
 class _Tested:
-    """One name with the tests of its verdict, and its proposal."""
-
     item: Judged
     q_value: float | None
     significant: bool | None
@@ -317,39 +318,32 @@ def _flag_rows(
     unstable: Mapping[str, str] | None,
     settings: FitSettings,
 ) -> Iterator[dict[str, object]]:
-    for tested in _tested(factors.level, judged, q_values, unstable, settings.min_name_jobs):
-        name = tested.item.evidence.name
+    level = factors.level
+    tests = [(_is_significant(item), _is_stable(item, unstable)) for item in judged]
+    alone = [
+        propose(
+            item.evidence,
+            item.verdict,
+            settings.min_name_jobs,
+            level=level,
+            confirmed=is_confirmed(item.verdict, *tested),
+        )
+        for item, tested in zip(judged, tests, strict=True)
+    ]
+    proposals = share_among_siblings([item.evidence for item in judged], alone)
+    for item, q_value, tested, proposal in zip(judged, q_values, tests, proposals, strict=True):
+        name = item.evidence.name
+        row = _Tested(item, q_value, *tested, None if unstable is None else unstable.get(name), proposal)
         yield {
             **factors.fit,
             "name": name,
-            **_declared(tested.item, factors.level),
-            **_measured(tested.item),
-            **_outcome(tested),
-            **_words(tested, factors.level, settings.deviation_limit),
-            **_estimated(tested.item),
+            **_declared(item, level),
+            **_measured(item),
+            **_outcome(row),
+            **_words(row, level, settings.deviation_limit),
+            **_estimated(item),
             **factors.ranking.get(name, {}),
         }
-
-
-def _tested(
-    level: str,
-    judged: Sequence[Judged],
-    q_values: Sequence[float | None],
-    unstable: Mapping[str, str] | None,
-    min_jobs: int,
-) -> Iterator[_Tested]:
-    significant = [_is_significant(item) for item in judged]
-    stable = [_is_stable(item, unstable) for item in judged]
-    alone = [
-        propose(
-            item.evidence, item.verdict, min_jobs, level=level, confirmed=is_confirmed(item.verdict, *tests)
-        )
-        for item, *tests in zip(judged, significant, stable, strict=True)
-    ]
-    proposals = share_among_siblings([item.evidence for item in judged], alone)
-    under = [None if unstable is None else unstable.get(item.evidence.name) for item in judged]
-    columns = zip(judged, q_values, significant, stable, under, proposals, strict=True)
-    yield from (_Tested(*each) for each in columns)
 
 
 def _declared(item: Judged, level: str) -> dict[str, object]:
@@ -417,11 +411,6 @@ def _words(tested: _Tested, level: str, limit: float) -> dict[str, object]:
         unstable_under=tested.unstable_under,
     )
     return {"sentence": words.sentence, "finding": words.finding, "advice": words.advice or None}
-
-
-def _checked(item: Judged, changes: Sequence[Change]) -> dict[str, object]:
-    checks = SEPARATOR.join(check.text for check in checks_of(item.evidence, changes))
-    return {"checks": checks, "refuted_by": refuted_by(item.evidence) or None}
 
 
 def _estimated(item: Judged) -> dict[str, object]:

@@ -13,15 +13,16 @@ from esjobs.core.words import Verdict
 from esjobs.speed.judging.verdicts import Evidence
 
 MIN_PROPOSAL_TASKS = 2
-SIBLING_SIGMAS = 3.0
+SIBLING_SIGMAS = 3.0  # Beyond, siblings are different hardware and keep their own numbers
 # Why nothing is proposed where nothing else stands in the way
 NOT_CONFIRMED = "the deviation is not confirmed"
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Measured value in units of the benchmark, with its 90 % interval. ``reason``: why there is none;
-    ``note``: proposals of the site's other queues.
+    """Measured value with its 90 % interval.
+
+    ``reason``: why there is none; ``note``: proposals of the site's other queues.
     """
 
     corepower: float | None
@@ -90,6 +91,7 @@ def _shared(site: str, names: Sequence[str], proposals: Sequence[Proposal]) -> l
         return [replace(proposal, note=note) for proposal in proposals]
     weights = [error**-2 for _, error in numbers]
     mean = sum(w * value for w, (value, _) in zip(weights, numbers, strict=True)) / sum(weights)
+    # not smaller by averaging: most of each error is the line's, which they share
     relative = min(error / value for value, error in numbers)
     half = min(math.log((proposal.high or mean) / (proposal.corepower or mean)) for proposal in proposals)
     low, high = mean * math.exp(-half), mean * math.exp(half)

@@ -56,7 +56,9 @@ def describe_verdict(
         would = _ran_like(evidence, verdict, level, limit) if measured else ""
         said = f"{verdict[:1].upper()}{verdict[1:]}: {why}."
         return VerdictText(_joined(said, would, _declared_note(declared)))
-    ran = _joined(_ran_like(evidence, verdict, level, limit), _sole_link(evidence.sole_link, level))
+    via = evidence.sole_link
+    link = f"Linked to other {noun(level)} only through {via}." if via else ""
+    ran = _joined(_ran_like(evidence, verdict, level, limit), link)
     note = _declared_note(declared)
     if verdict != "deviates":
         return VerdictText(_joined(ran, note))
@@ -119,10 +121,6 @@ def _advice(level: str, deviation: float) -> str:
         return "Check the reference score, and whether the hosts use SMT or overcommit."
     what = "SMT and overcommit" if deviation < 0 else "SMT, empty job slots and the event counts of jobs"
     return f"If this contradicts your hardware list, check {what}, or run the benchmark again."
-
-
-def _sole_link(via: str, level: str) -> str:
-    return f"Linked to other {noun(level)} only through {via}." if via else ""
 
 
 def _declared_note(declared: Declared) -> str:

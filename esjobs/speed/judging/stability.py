@@ -62,6 +62,7 @@ def unstable_under(
         return None
     found = _unstable_value(evidence, evidence.deviation, limit) if verdict == "deviates" else None
     for item in changes:
+        # the first one is named; the others say no more
         found = found or _unstable_change(evidence, evidence.deviation, verdict, item, limit)
     if found is None and verdict == "deviates" and has_two_speeds(evidence):
         total = evidence.n_buckets + evidence.n_rejected
@@ -95,6 +96,7 @@ def _limit_under(change: str, verdict: Verdict, limit: float) -> float:
     """Return the limit to apply under a kind of change: of a deviation half of it must survive."""
     if verdict != "deviates":
         return limit
+    # half of the jobs tells less: the sign must survive. With its strays it has all jobs, and more must
     return 0.0 if change in HALVES else 2 * limit if change == STRAYS else limit
 
 

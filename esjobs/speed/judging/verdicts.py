@@ -1,13 +1,12 @@
 """Verdicts that are safe to send: from a deviation with its error to one word.
 
-The rules, in the order in which they are asked (the first that applies decides):
+The rules, in their order (the first that applies decides):
 
 1. a name without a factor, or with too few jobs: ``too few`` or ``not comparable``, with the reason;
 2. outside the largest component: ``via CPU models`` where these place it on the common scale; else, or
    linked with most of it by few jobs only: ``not comparable``;
 3. records that scatter far more than those of the same tasks elsewhere, a factor more than three times off
-the
-   median, two declared values at once that wrong core counts explain: ``implausible``, check the records;
+   the median, two declared values at once that wrong core counts explain: ``implausible``, check the records;
 4. no declared value, or a default: ``undeclared``;
 5. no line that verdicts may rest on: ``too few``;
 6. with P the probability that the declared value is off by more than the limit: ``deviates`` when P > 0.95,
@@ -22,7 +21,7 @@ from esjobs.core.numbers import declared
 from esjobs.core.words import CHANGED_SPEED, JUDGED, SURE, Verdict
 from esjobs.records.declared.origin import Declared
 
-IMPLAUSIBLE = math.log(3.0)
+IMPLAUSIBLE = math.log(3.0)  # Of a factor over the median: beyond three, records are wrong and not CPUs
 MIN_LINE_SITES = 10  # sites (or CPU models) a line needs before verdicts rest on it
 LEAST_STRAYS = 2  # Buckets of a name rejected as strays, and their share of all of its buckets: two speeds
 STRAY_SHARE = 0.2
@@ -55,8 +54,7 @@ class Evidence:
     ``deviation`` and its error come from the line without the name's own site; ``n_units`` counts units of A
     (task x core class x type), ``n_tasks`` the tasks behind them. ``p_off``: the probability that the
     declared value is off by more than the limit. ``median_k``: of the component.
-    ``n_line_sites``: sites (or CPU models) of that line. ``line_reason``: why no verdict may rest on the
-    line.
+    ``n_line_sites``: sites (or CPU models) of that line. ``line_reason``: why no verdict may rest on it.
     """
 
     name: str
@@ -77,9 +75,9 @@ class Evidence:
     only_type: str = ""  # The processing type of all its jobs in the fit, where the fit has only one
     records_doubt: str = ""  # Why its records are in doubt
     mixed: bool = False
-    sole_link: str = ""  # The one name through which this one hangs on the others, or ``few jobs``
+    sole_link: str = ""  # The one name that links this one with the others, or ``few jobs``
     estimate: Estimate | None = None
-    deviation_raw: float | None = None  # Without correction for fixed costs
+    deviation_raw: float | None = None  # Without correction for start-up times
     n_buckets: int = 0  # In the fit
     n_rejected: int = 0  # Lost as strays
     n_cut: int = 0  # Units of A that a limit cuts off there, left out
@@ -119,7 +117,7 @@ def has_two_speeds(evidence: Evidence) -> bool:
 
 
 def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -> bool:
-    """True if a verdict holds for the deviation ``moved`` under a change of uncertain inputs.
+    """True if a verdict holds for the ``updated`` deviation under a change of uncertain inputs.
 
     Of ``deviates`` the sign and half the limit must survive, of ``ok`` the limit.
 
@@ -132,8 +130,7 @@ def survives(verdict: Verdict, deviation: float, updated: float, limit: float) -
 
 
 def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None) -> bool | None:
-    """True if a verdict is cleared to send: ``deviates``, of a line that tells who is wrong, and stable. None
-    without a comparison.
+    """True if a verdict is cleared to send: ``deviates``, significant and stable; None without a comparison.
 
     >>> is_confirmed("deviates", True, True), is_confirmed("ok", False, True)
     (True, False)
