@@ -19,6 +19,7 @@ from esjobs.core.version import __version__
 from esjobs.publish.publication import read_table
 from esjobs.records.context import Context
 from esjobs.records.night import NightAccount, NightStep, NightWork, Schedule
+from esjobs.records.tasks.memory import release_memory
 from esjobs.schema.jobs import DAYS
 from esjobs.speed.night import question_of
 from esjobs.store.base import Work
@@ -211,6 +212,7 @@ class _Attempt:
             self._n_done += 1
         account |= {"seconds": self._retry.timer() - began, "finished": work.clock()}
         account |= work_columns(work.store.work() - work_before, self._retry.processor() - processor)
+        release_memory()
         self._accounts[name] = account | outcome
         self._write()
         return bool(outcome["state"] == "done")

@@ -26,7 +26,7 @@ SCORED_AREAS = {"score_mpi": "mpi", "score_io": "io"}
 """Scores made from issues, and the issue area of each."""
 # Detectors of an area: a job that none of them could judge is not without issues
 _DETECTORS = {"mpi": (), "io": ("metadata-congestion", "io-blocking")}
-_NOT_JUDGED = {
+NOT_JUDGED = {
     "mpi": "communication was not measured (TALP)",
     "io": "no detector of input and output could judge it",
 }
@@ -178,7 +178,7 @@ def scores_of_issues(keys: pa.Array, findings: Findings, mode: str, reasons: Rea
         value = formulas.score_issues(weights[mine], shares[mine], job, len(keys), mode)
         codes = codes_of(len(keys))
         judged = pc.is_in(keys, findings.judged[area]).to_numpy(zero_copy_only=False)
-        first(codes, ~judged, reasons.code(_NOT_JUDGED[area]))
+        first(codes, ~judged, reasons.code(NOT_JUDGED[area]))
         scored[name] = Scored(np.where(judged, value, np.nan), codes)
     return scored
 

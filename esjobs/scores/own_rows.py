@@ -14,7 +14,17 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.schema.scores import SCORES
-from esjobs.scores.findings import job_keys
+from esjobs.scores.findings import NOT_JUDGED, SCORED_AREAS, job_keys
+from esjobs.scores.scoring import NO_COUNTERS, NO_GPU_COUNTERS
+from esjobs.scores.usage import NO_REQUEST
+
+USUAL_REASONS = {
+    **dict.fromkeys(("score_cpu", "score_mem"), NO_COUNTERS),
+    **{name: NOT_JUDGED[area] for name, area in SCORED_AREAS.items()},
+    **dict.fromkeys(("score_gpu", "score_gpumem"), NO_GPU_COUNTERS),
+    "time_used": NO_REQUEST,
+}
+"""Reason of a missing value that rows of a large day leave out: nothing measured it."""
 
 _SUMS = (
     *("node_h", "core_h", "gpu_h", "idle_core_h", "wall_s"),
@@ -52,6 +62,7 @@ def own_and_shared(
 
     def split() -> Iterator[pa.RecordBatch]:
         nonlocal waiting, series, parts
+        waiting = _without_usual(waiting)
         series = watched() if series is None else series
         of_series = pc.is_in(job_keys(waiting["source"], waiting["job_id"]), value_set=series)
         yield from waiting.filter(of_series).to_batches()
@@ -72,6 +83,15 @@ def own_and_shared(
     yield from waiting.to_batches()
     if parts:
         yield from _rows(_grouped(pa.concat_tables(parts))).to_batches()
+
+
+def _without_usual(rows: pa.Table) -> pa.Table:
+    """Return rows without the usual reasons, which are a quarter of a row as a cluster stores it."""
+    for value, usual in USUAL_REASONS.items():
+        name = f"{value}_reason"
+        told = pc.if_else(pc.equal(rows[name], usual), pa.scalar(None, pa.string()), rows[name])
+        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), told)
+    return rows
 
 
 def _most_idle(rows: pa.Table, most: int) -> tuple[pa.Table, pa.Table]:

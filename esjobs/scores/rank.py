@@ -29,6 +29,7 @@ from esjobs.schema.scores import (
 )
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.scores.intervals import cluster_columns, means
+from esjobs.scores.own_rows import USUAL_REASONS
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
 from esjobs.scores.scoring import OUTSIDE
 from esjobs.scores.selection import Selection
@@ -263,7 +264,7 @@ def _missing(chosen: Selection) -> Iterator[str]:
     if reason not in SCORES.column_names:
         return
     score, hours = chosen.score, WEIGHTS[chosen.weight]
-    missing = chosen.shares(reason, (Missing(chosen.column),))
+    missing = chosen.shares(reason, (Missing(chosen.column),), USUAL_REASONS.get(chosen.column))
     if missing:
         few = dict(list(missing.items())[:_REASONS])
         yield f"{score} missing: {_listed(few)} of the unscored {hours}"

@@ -1,6 +1,7 @@
 """Selection of the scores behind a ranking, and sums over them."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,11 +69,15 @@ class Selection:
         query = Query((), (Sum(self.weight, "hours"),), self.window, tuple(where), over=table)
         return float(self._rows(query)[0]["hours"] or 0.0)
 
-    def shares(self, key: str, where: Sequence[Filter]) -> dict[str, float]:
-        """Return the share of hours by value of a column, largest first."""
-        filters = (*where, Present(key), Range(self.weight, gt=0))
+    def shares(self, key: str, where: Sequence[Filter], null: str | None = None) -> dict[str, float]:
+        """Return the share of hours by value of a column, largest first; rows without one count as ``null``,
+        or not at all.
+        """
+        filters = (*where, *(() if null else (Present(key),)), Range(self.weight, gt=0))
         query = Query((key,), (Sum(self.weight, "hours"),), self.window, filters, over=SCORES)
-        parts = {str(row[key]): row["hours"] for row in self._rows(query)}
+        parts: dict[str, float] = defaultdict(float)
+        for row in self._rows(query):
+            parts[null if row[key] is None and null else str(row[key])] += row["hours"]
         total = math.fsum(parts.values())
         ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
         return {name: part / total for name, part in ordered}

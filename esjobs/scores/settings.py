@@ -28,7 +28,7 @@ class EfficiencySettings(BaseModel):
     cores_per_node: Count = 64
     """Cores of a node if record, cluster description and CPU string have none."""
 
-    own_rows: Count = 20_000
+    own_rows: Count = 5_000
     """Rows of a day for jobs without scores, those of most idle core-hours; further jobs share rows."""
 
     @property

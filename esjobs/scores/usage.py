@@ -51,6 +51,7 @@ def used_memory(recorded: Mapping[str, Floats]) -> Floats:
 
 PAST_REQUEST = "more than twice the requested time"
 """Reason of jobs whose requested time cannot have been their limit; excluded from means."""
+NO_REQUEST = "no requested time"
 # Jobs run past their request by the grace that a system gives, never by as much again
 _MOST_PAST = 2.0
 
@@ -61,7 +62,7 @@ def time_used(recorded: Mapping[str, Floats], reasons: Reasons) -> Scored:
     Jobs are stopped at their limit: one that ran far longer had another limit than recorded.
     """
     codes = codes_of(len(recorded["wall_s"]))
-    for name, why in (("wall_s", "no wall time"), ("requested_wall_s", "no requested time")):
+    for name, why in (("wall_s", "no wall time"), ("requested_wall_s", NO_REQUEST)):
         first(codes, ~(recorded[name] > 0), reasons.code(why))
     value = _share(recorded["wall_s"], recorded["requested_wall_s"])
     with np.errstate(invalid="ignore"):

@@ -3,7 +3,9 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -58,39 +60,10 @@ def fit(
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
-    found: dict[tables.Table, list[dict[str, object]]] = defaultdict(list)
-    fits: list[Factors] = []
-    notes: list[str] = []
-    of_all: dict[str, Fit] = {}
-    for level, kind in inputs:
-        if level not in of_all:
-            # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
-            of_all = {level: solve(inputs.of(level, ALL_TYPES), settings.methods[0], minimum)}
-            if (shared := of_all[level].shared) is not None:
-                inputs.learn(level, shared.by_type.sigma)
-            if level in NAMED_LEVELS:
-                notes.extend(filter(None, [why_left_out(of_all[level])]))
-        if kind != ALL_TYPES and not settings.by_type:
-            continue
-        data = inputs.of(level, kind)
-        for method in settings.methods:
-            headline = method == settings.methods[0]
-            valid = headline and kind == ALL_TYPES
-            item = with_company(of_all[level] if valid else solve(data, method, minimum))
-            checks = check_model(item)
-            item = with_checks(item, checks)
-            item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
-            if valid and level == "queue" and machine_sums is not None:
-                item = with_via_models(item, machine_sums, settings.min_name_jobs)
-            if level == "cpu_model" and METHODS[method].weights != "none":
-                item = with_queue_scatter(item, of_all[level], checked.sums.mix, fits)
-            if headline:
-                item = replace(item, factors=with_ranking(item.factors, settings.min_name_jobs))
-                varied = variant_rows(item, settings.min_name_jobs)
-                found[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
-            for table, made in _rows(item, checks, sites, headline=headline):
-                found[table].extend(made)
-            fits.append(item.factors)
+    made = _Fits(checked, inputs, settings, sites, machine_sums)
+    for level, pairs in groupby(inputs, itemgetter(0)):
+        made.of_level(level, [kind for _, kind in pairs])
+    found, fits, notes = made.rows, made.factors, made.notes
     found[CPU_MIX] = list(mix_rows(checked.sums.mix, fits, sites))
     _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
     tasks = list(
@@ -124,6 +97,55 @@ def fit(
         window=str(window),
     )
     return fits, Outcome(report, rows)
+
+
+@dataclass
+class _Fits:
+    """Fits of all levels one after the other: of a level that is done only its rows and factors stay."""
+
+    checked: CheckedBuckets
+    inputs: FitInputs
+    settings: FitSettings
+    sites: Sites
+    machine_sums: Callable[[], MachineSums] | None
+    rows: dict[tables.Table, list[dict[str, object]]] = field(default_factory=lambda: defaultdict(list))
+    factors: list[Factors] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def of_level(self, level: str, kinds: Sequence[str]) -> None:
+        """Fit a level by type and method."""
+        settings, minimum = self.settings, self.settings.min_bucket_jobs
+        # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
+        of_all = solve(self.inputs.of(level, ALL_TYPES), settings.methods[0], minimum)
+        if (shared := of_all.shared) is not None:
+            self.inputs.learn(level, shared.by_type.sigma)
+        if level in NAMED_LEVELS:
+            self.notes.extend(filter(None, [why_left_out(of_all)]))
+        for kind in kinds if settings.by_type else [ALL_TYPES]:
+            data = self.inputs.of(level, kind)
+            for number, method in enumerate(settings.methods):
+                valid = number == 0 and kind == ALL_TYPES
+                item = with_company(of_all if valid else solve(data, method, minimum))
+                self._finish(item, of_all, headline=number == 0)
+
+    def _finish(self, item: Fit, of_all: Fit, *, headline: bool) -> None:
+        """Check a fit and keep its rows."""
+        least, level = self.settings.min_name_jobs, item.factors.level
+        checks = check_model(item)
+        item = with_checks(item, checks)
+        item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
+        valid = headline and item.factors.processing_type == ALL_TYPES
+        if valid and level == "queue" and self.machine_sums is not None:
+            item = with_via_models(item, self.machine_sums, least)
+        if level == "cpu_model" and METHODS[item.factors.method].weights != "none":
+            item = with_queue_scatter(item, of_all, self.checked.sums.mix, self.factors)
+        if headline:
+            item = replace(item, factors=with_ranking(item.factors, least))
+            varied = variant_rows(item, least)
+            self.rows[STABILITY_CHECKS].extend({**item.factors.fit, **row} for row in varied)
+        for table, made in _rows(item, checks, self.sites, headline=headline):
+            self.rows[table].extend(made)
+        self.factors.append(item.factors)
 
 
 def _tell_mixes(rows: Iterable[dict[str, object]], usable: Mapping[str, Predicted], method: str) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import fitters
 from esjobs.core.words import ALL_TYPES
 from esjobs.records.tasks.keys import TaskKeys
+from esjobs.records.tasks.memory import release_memory
 from esjobs.records.tasks.sums import TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.cost_priors import LevelPriors
@@ -132,7 +133,9 @@ class FitInputs:
     def of(self, level: str, processing_type: str) -> FitInput:
         """Return the columns of one fit. In the order of levels, each is computed once."""
         if self._cached is None or self._cached.level != level:
-            self._cached = None  # Two levels would not fit into memory side by side
+            # Two levels would not fit into memory side by side
+            self._cached = None
+            release_memory()
             self._cached = self._all_types(level)
         cached = self._cached
         if processing_type == ALL_TYPES:

@@ -79,6 +79,8 @@ def _rows(data: FitInput, entered: Mask, sums: MachineSums) -> _Rows | None:
     effective = sums.sums["events"] + rho[sums.unit, sums.queue] * n_jobs
     scatter = fitters.job_scatter(sums.unit, sums.kind_of_unit, n_jobs, job_variance(sums.sums, effective))
     value = np.log(sums.sums["cpu_s"] / effective)
+    # the other sums have done their duty, and are most of the memory
+    sums = replace(sums, sums={name: sums.sums[name] for name in ("n_jobs", "cpu_s")})
     return _Rows(sums, value, np.nan_to_num(scatter.per_job, nan=1.0) / n_jobs)
 
 

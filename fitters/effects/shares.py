@@ -13,8 +13,8 @@ are left out first.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -29,6 +29,7 @@ GROUPS = 20
 LEAST_UNITS = 3
 _ONLY_LINK = 1e-6  # Smallest eigenvalue of 1 - P_cc from which the others tell what a cluster is
 _ROUNDS = 10
+_SQUARES = 200_000  # Numbers of blocks of clusters that are made at once, which bounds memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,28 +119,24 @@ def variance_shares(
     """
     order = np.lexsort((of_class, unit, task))
     order = order[weight[order] > 0]
-    everything = _Sample(
-        task[order],
-        unit[order],
-        of_class[order],
-        value[order],
-        weight[order],
-        mix,
-        (task[order] % max(groups, 1)).astype(np.int64),
-        np.arange(mix.shape[0], dtype=np.int64),
-        np.arange(mix.shape[1], dtype=np.int64),
+    found = _estimated(
+        _Sample(
+            task[order],
+            unit[order],
+            of_class[order],
+            value[order],
+            weight[order],
+            mix,
+            (task[order] % max(groups, 1)).astype(np.int64),
+            np.arange(mix.shape[0], dtype=np.int64),
+            np.arange(mix.shape[1], dtype=np.int64),
+        )
     )
-    found = _estimated(everything)
     if found is None:
         return None
     corrected, plug_in = found.variances(found.sample.mix)
-    changes = []
-    for group in range(groups if groups > 1 else 0):
-        part = _estimated(found.sample.keep(found.sample.group != group))
-        if part is not None:
-            # of the same units and classes, or those that are lost would be taken for errors
-            common, _ = found.variances(part.mix_in(found.sample))
-            changes.append(part.variances(part.sample.mix)[0] - common)
+    each = (_change(found, group) for group in range(groups if groups > 1 else 0))
+    changes = [change for change in each if change is not None]
     # where most groups cannot be left out there is no error
     again = corrected + np.array(changes) if len(changes) > groups // 2 > 0 else np.full((2, 4), np.nan)
     inside = np.zeros(len(mix), np.bool_)
@@ -148,6 +145,17 @@ def variance_shares(
     classes, units, sorting, total = (Variance(*map(float, row)) for row in zip(*columns, strict=True))
     number = len(found.sample.starts)
     return VarianceShares(classes, units, sorting, total, inside, number, found.left_out)
+
+
+def _change(found: "_Estimate", group: int) -> Floats | None:
+    """Return the change of the variances without a group of tasks; None if they cannot be told."""
+    part = _estimated(found.sample.keep(found.sample.group != group))
+    if part is None:
+        return None
+    # of the same units and classes, or those that are lost would be taken for errors
+    common, _ = found.variances(part.mix_in(found.sample))
+    change: Floats = part.variances(part.sample.mix)[0] - common
+    return change
 
 
 def _shares(variances: Floats) -> Floats:
@@ -163,20 +171,29 @@ def _jackknife(again: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """A sample that can be compared, with its solution; ``left_out``: clusters that were left out for it."""
+    """A sample that can be compared, with its solution; ``left_out``: clusters that were left out for it.
+
+    ``errors``: of all ``b' A b``, see `_LeaveOut`. What they were made of, a multiple of the sample, is gone.
+    """
 
     sample: _Sample
-    solution: Reduced
-    leave_out: "_LeaveOut"
+    effects: Floats
+    covariance: Floats
+    errors: Floats
     left_out: int
 
     def variances(self, mix: Floats) -> tuple[Floats, Floats]:
         """Return the variances, corrected and plain, of the units with a mix (rows of zeros: not counted)."""
         matrices = _matrices(mix)
-        effects = self.solution.effects
+        effects = self.effects
         plain = np.array([effects @ matrix @ effects for matrix in matrices])
-        corrected = plain - np.array([self.leave_out.expected(matrix) for matrix in matrices])
+        corrected = plain - np.array([self._expected(matrix) for matrix in matrices])
         return _with_total(corrected), _with_total(plain)
+
+    def _expected(self, matrix: Floats) -> float:
+        """Return the expected part of the errors in ``b' A b``."""
+        inverse = self.covariance
+        return float(np.sum((inverse @ matrix @ inverse) * self.errors))
 
     def mix_in(self, other: _Sample) -> Floats:
         """Return the mix in the codes of a larger sample."""
@@ -196,7 +213,8 @@ def _estimated(sample: _Sample) -> _Estimate | None:
         leave_out = _LeaveOut(sample, solution)
         alone = leave_out.alone()
         if not alone.any():
-            return _Estimate(sample, solution, leave_out, left_out)
+            errors = leave_out.errors()
+            return _Estimate(sample, solution.effects, solution.covariance, errors, left_out)
         left_out += int(alone.sum())
         number = np.cumsum(np.isin(np.arange(len(sample.task)), sample.starts)) - 1
         # without these others may be alone: until none is
@@ -262,14 +280,10 @@ class _LeaveOut:
             alone[clusters] = rest[:, 0] < _ONLY_LINK
         return alone
 
-    def expected(self, matrix: Floats) -> float:
-        """Return the expected part of the errors in ``b' A b``."""
-        inverse = self._solution.covariance
-        return float(np.sum((inverse @ matrix @ inverse) * self._errors))
-
-    @cached_property
-    def _errors(self) -> Floats:
-        # Sum over clusters of X_c' l_c (X_c' y_c)', with l_c = (1 - P_cc)^-1 e_c: the errors of all b' A b.
+    def errors(self) -> Floats:
+        """Return the sum over clusters of X_c' l_c (X_c' y_c)', with l_c = (1 - P_cc)^-1 e_c: the errors of
+        all b' A b.
+        """
         left = np.empty(len(self._residual))
         for clusters, hat in self._hats:
             rows = self._starts[clusters][:, None] + np.arange(hat.shape[-1])
@@ -300,8 +314,7 @@ class _LeaveOut:
         # of each row with the mean of its task
         with_mean = -at_task[sample.task, own] - at_task[sample.task, other]
         found = []
-        for size in np.unique(self._sizes).tolist():
-            clusters = np.flatnonzero(self._sizes == size)
+        for clusters, size in _portions(self._sizes):
             rows = self._starts[clusters][:, None] + np.arange(size)
             unit, of_class = own[rows[:, 0]][:, None, None], other[rows]
             first, second = of_class[:, :, None], of_class[:, None, :]
@@ -312,6 +325,14 @@ class _LeaveOut:
             root = self._root[rows]
             found.append((clusters, block * root[:, :, None] * root[:, None, :]))
         return found
+
+
+def _portions(sizes: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield the positions of equal sizes, so many at a time that their squares take a few megabytes."""
+    for size in np.unique(sizes).tolist():
+        most = max(_SQUARES // size**2, 1)
+        positions = np.flatnonzero(sizes == size)
+        yield from ((positions[first : first + most], size) for first in range(0, len(positions), most))
 
 
 def shrink(effect: float, error: float, scatter: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from esjobs.publish.publication import rows_table
 from esjobs.render.job_pages import job_pages
 from esjobs.schema.issues import FOOTPRINTS
 from esjobs.schema.scores import SCORES
-from esjobs.scores.own_rows import own_and_shared
+from esjobs.scores.own_rows import USUAL_REASONS, own_and_shared
 from esjobs.scores.settings import EfficiencySettings
 from tests.conftest import memory_session
 from tests.contract.jobs import Row
@@ -76,7 +76,14 @@ def test_scored_jobs_and_the_most_idle_have_rows_and_all_are_counted() -> None:
     assert {row["job_id"] for row in own} == wanted
     by_id = {row["job_id"]: row for row in jobs}
     for row in own:
-        assert {**row, "fingerprint": ""} == {**by_id[row["job_id"]], "fingerprint": ""}
+        assert {**told(row), "fingerprint": ""} == {**by_id[row["job_id"]], "fingerprint": ""}
+
+
+def told(row: Row) -> Row:
+    """A row with the reasons that large days leave out."""
+    missing = {**row, "time_used": row["time_used_frac"]}
+    usual = {f"{name}_reason": why for name, why in USUAL_REASONS.items() if missing[name] is None}
+    return {**row, **{name: row[name] or why for name, why in usual.items()}}
 
 
 def test_sums_by_every_name_are_those_over_jobs() -> None:

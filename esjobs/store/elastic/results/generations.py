@@ -97,7 +97,7 @@ class Results:
         """Write rows under a new generation, all of them or none ever visible."""
         require_known(self._tables, table)
         index = self._names.rows(table, partition)
-        generation = Generation(table, partition, secrets.token_hex(_NUMBER_BYTES))
+        generation = Generation(table, partition, secrets.token_urlsafe(_NUMBER_BYTES))
         number = generation.number
         schema = table_schema(table)
         common = {"generation": number, "partition": partition}
