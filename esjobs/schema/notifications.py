@@ -35,11 +35,7 @@ NOTIFICATIONS = Table(
         column("due", "day", "of a weekly digest: its day of sending", "UTC"),
         column("bundle", "keyword", "notification that contains it"),
         column("content", "text", "its notices as JSON"),
-        column(
-            "follows",
-            "text",
-            "first messages about the same names",
-        ),
+        column("follows", "text", "first messages about the same names"),
     ),
     entered=True,
     time="night",

@@ -87,12 +87,7 @@ TODAY_DAYS = Table(
         column("base_sum", "number", "denominator"),
         column("variance", "number", "variance of the logarithm"),
         column("surprise", "number", "standard deviations to the bad side"),
-        column(
-            "cost_core_h",
-            "number",
-            "core-hours lost beyond the expected; negative: gained",
-            "core h",
-        ),
+        column("cost_core_h", "number", "core-hours lost beyond the expected; negative: gained", "core h"),
         column("week_core_h", "number", "core-hours of the week before", "core h"),
         column("in_incident", "boolean", "true if an incident was open: not learned from"),
         column("partial", "boolean", "true if less than half of the usual jobs arrived"),

@@ -113,11 +113,7 @@ def template_ailments(
 
 
 def _won_by_others(
-    cluster: Cluster,
-    names: Names,
-    ours: Sequence[Described],
-    templates: Mapping[str, Body],
-    priority: int,
+    cluster: Cluster, names: Names, ours: Sequence[Described], templates: Mapping[str, Body], priority: int
 ) -> dict[str, list[str]]:
     """Return the foreign templates that win over ours, with what each does to our indices."""
     found: dict[str, list[str]] = {}

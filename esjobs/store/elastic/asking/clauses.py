@@ -242,12 +242,7 @@ def all_of(parts: Sequence[Clause], none_of: Sequence[Clause] = ()) -> Clause:
     """Join by and; ``none_of`` must not hold."""
     if len(parts) == 1 and not none_of:
         return parts[0]
-    return {
-        "bool": {
-            "filter": list(parts) or [EVERY],
-            **({"must_not": list(none_of)} if none_of else {}),
-        }
-    }
+    return {"bool": {"filter": list(parts) or [EVERY], **({"must_not": list(none_of)} if none_of else {})}}
 
 
 def any_of(parts: Sequence[Clause]) -> Clause:

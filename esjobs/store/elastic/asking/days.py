@@ -94,12 +94,7 @@ def moment_of(milliseconds: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-def fingerprints(
-    at: PointInTime,
-    path: str,
-    clauses: Sequence[Mapping[str, Any]],
-    mark: str,
-) -> pa.Table:
+def fingerprints(at: PointInTime, path: str, clauses: Sequence[Mapping[str, Any]], mark: str) -> pa.Table:
     """Return columns day, n_jobs, fingerprint; ``mark``: field whose sum it is."""
     query = {"bool": {"filter": list(clauses)}}
     aggs = {"days": per_day(path, {"fingerprint": {"sum": {"field": mark}}})}

@@ -131,12 +131,7 @@ def _reached(limit: Range, ends: _Ends | None) -> bool:
     return (limit.ge is None or greatest >= limit.ge) and (limit.le is None or least <= limit.le)
 
 
-def _uncertain(
-    over: str,
-    bounds: Step,
-    step: Step,
-    group: tuple[int, int],
-) -> Iterator[Range]:
+def _uncertain(over: str, bounds: Step, step: Step, group: tuple[int, int]) -> Iterator[Range]:
     """Yield dividends of a cell whose quotient could lie outside the bounds."""
     low, high = bounds
     if high is not None:

@@ -29,13 +29,7 @@ from esjobs.store.elastic.jobs.pruning import Covered, hidden_jobs
 from esjobs.store.elastic.jobs.rewriting import changes, containing
 from esjobs.store.elastic.jobs.stamps import stamped
 from esjobs.store.elastic.jobs.stored import CHUNK, rows_by_job, stored_versions, versions_of_load
-from esjobs.store.elastic.jobs.versions import (
-    MERGED,
-    Contest,
-    Document,
-    Version,
-    settled,
-)
+from esjobs.store.elastic.jobs.versions import MERGED, Contest, Document, Version, settled
 from esjobs.store.elastic.layout import USUAL, IndexSettings, Names
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.state import Commit, State

@@ -155,9 +155,7 @@ class JobDifference:
     to_do: str = REPAIR
 
 
-SHOWN = {
-    "bool": {"filter": [{"range": {"from": {"gt": 0}}}], "must_not": [{"exists": {"field": "until"}}]},
-}
+SHOWN = {"bool": {"filter": [{"range": {"from": {"gt": 0}}}], "must_not": [{"exists": {"field": "until"}}]}}
 """Filter of the alias: the visible versions; while a load is being written, already the new ones."""
 
 

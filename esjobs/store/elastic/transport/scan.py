@@ -122,11 +122,7 @@ class PointInTime:
             body = {**body, "track_total_hits": False, "search_after": hits[-1]["sort"]}
 
     def field_pages(
-        self,
-        query: Mapping[str, Any],
-        wanted: Sequence[Any],
-        tie: Sequence[str],
-        objects: Sequence[str] = (),
+        self, query: Mapping[str, Any], wanted: Sequence[Any], tie: Sequence[str], objects: Sequence[str] = ()
     ) -> Iterator[list[Any]]:
         """Yield hits with formatted fields by page.
 
