@@ -8,7 +8,7 @@ remaining jobs overlap.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from itertools import chain
 from typing import Any
 
@@ -28,10 +28,8 @@ Key = tuple[str, str, str]  # Level, processing type and name
 Rows = Mapping[Key, Mapping[str, Any]]  # The flags of one run by the headline method
 # An earlier window may end so many days before the later one begins: nights may be missing
 _MOST_EARLIER_DAYS = 7
-_COLUMNS = columns(
-    "run method level processing_type name site verdict confirmed sentence corepower benchmark origin "
-    "k k_err deviation deviation_err proposed_corepower"
-)
+_SIGHTED = columns("verdict confirmed site k k_err corepower benchmark origin deviation proposed_corepower")
+_COLUMNS = (*columns("run method level processing_type name sentence deviation_err"), *_SIGHTED)
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,13 @@ class StoredVerdicts:
         wanted = [night for night in nights if night not in self._runs]
         if not wanted:
             return
-        where = [In("window_end", tuple(_end(night).isoformat() for night in wanted))]
+        ends = (Window.of_days(night, night).end.isoformat() for night in wanted)
+        where = [In("window_end", tuple(ends))]
         found = runs_of(read_table(self._store, RUNS, where, COLUMNS).to_pylist(), SPEED)
         for night in wanted:
             self._runs[night] = []
         for run in found:
-            goes_on_beyond_data = run.end < run.window.end
+            goes_on_beyond_data = run.end < run.window.end  # such a run belongs to no night yet
             if run.complete and run.scope == EVERYTHING and not goes_on_beyond_data:
                 self._runs[run.window.last_day].append(run)
 
@@ -95,6 +94,7 @@ class StoredVerdicts:
         speed changed inside the window, its jobs scatter as if the records were wrong; a window after the
         change compares it again.
         """
+        # one request for all earlier windows, then one for all flags
         self.look_ahead(chain.from_iterable(map(_nights_before, runs.all)))
         earlier = [self._earlier(run) for run in runs.all]
         self._read_flags([*runs.all, *filter(None, earlier)])
@@ -104,6 +104,7 @@ class StoredVerdicts:
         kinds = [verdicts.confirmed_kinds() for verdicts in tables]
         found = {}
         for key in tables[0].rows:
+            # the longest window that compares it; shorter ones confirm
             index = next((n for n, verdicts in enumerate(tables) if verdicts.compares(key)), 0)
             found[key] = _sighting(key, runs.all[index], tables[index:], before[index:], kinds[index:])
         return found
@@ -206,23 +207,14 @@ def _sighting(
             if verdicts.is_calm(key)
         )
     return Sighting(
-        verdict=row["verdict"],
-        confirmed=row["confirmed"],
+        **{name: row[name] for name in _SIGHTED},
         sentence=row["sentence"] or "",
         run=run.run,
         window_start=run.window.start,
         window_end=run.window.end,
         window_days=run.window.days,
-        site=row["site"],
-        k=row["k"],
-        k_err=row["k_err"],
-        corepower=row["corepower"],
-        benchmark=row["benchmark"],
-        origin=row["origin"],
-        deviation=deviation,
         deviation_low=low,
         deviation_high=high,
-        proposed_corepower=row["proposed_corepower"],
         again=again,
         calm=calm,
     )
@@ -258,7 +250,3 @@ def _nights_before(run: StoredRun) -> list[date]:
     # The last nights of disjoint earlier windows, newest first.
     last = run.window.first_day - timedelta(days=1)
     return [last - timedelta(days=back) for back in range(_MOST_EARLIER_DAYS)]
-
-
-def _end(night: date) -> datetime:
-    return datetime.combine(night + timedelta(days=1), time(0), UTC)

@@ -60,6 +60,7 @@ def watch(
             f"{latest.title} ends after its data, so it belongs to no night; run: esjobs watch --night DATE"
         )
     verdicts = StoredVerdicts(store, window_days, settings.margin)
+    # nights after the requested one are made again: each follows from the one before
     walk = Walk(store, requested, max(requested, last or requested), settings, verdicts, entered)
     store.publish([*also], walk.changes)
     tidy(store)
@@ -133,7 +134,7 @@ class Walk:
                     _replaced(self._store, FLAG_HISTORY, night.isoformat(), rows_of(flags.values())),
                     _replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
                 ]
-            elif night in remembered:
+            elif night in remembered:  # its verdicts were removed: what follows goes on from what is stored
                 self._remarks.append(f"the runs of night {night} no longer exist; its flags were not updated")
                 flags = self._stored(FLAG_HISTORY, night)
         self._flags = flags
@@ -200,6 +201,7 @@ class Walk:
     def _read_notes(self) -> None:
         stored = read_notes(self._store)
         new = {note.note_id: note for note in self._entered}
+        # those entered now are not stored yet, or are there already where this is tried again
         for note in {**{note.note_id: note for note in stored}, **new}.values():
             self._notes[note.level, note.name].append(note)
 
@@ -226,21 +228,18 @@ def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapp
 def states_of(store: JobStore, night: date) -> list[Change]:
     """Return the changes that restore the flag states of the newest remembered night up to ``night``."""
     newest = max((other for other in remembered_nights(store) if other <= night), default=None)
-    rows = (
-        [] if newest is None else read_table(store, FLAG_HISTORY, [Days("night", newest, newest)]).to_pylist()
-    )
-    changes: list[Change] = []
-    for level in LEVELS:
-        of_level = [row for row in rows if row["level"] == level]
-        changes.append(_replaced(store, FLAG_STATES, level, of_level))
-    return changes
+    where = [] if newest is None else [Days("night", newest, newest)]
+    rows = [] if newest is None else read_table(store, FLAG_HISTORY, where).to_pylist()
+    return [
+        _replaced(store, FLAG_STATES, level, [row for row in rows if row["level"] == level])
+        for level in LEVELS
+    ]
 
 
 def rows_of(flags: Iterable[Flag]) -> list[dict[str, Any]]:
     """Return rows of ``flag_states``, sorted by level, type and name."""
-    return sorted(
-        (asdict(flag) for flag in flags), key=lambda row: (row["level"], row["processing_type"], row["name"])
-    )
+    ordered = sorted(flags, key=lambda flag: (flag.level, flag.processing_type, flag.name))
+    return [asdict(flag) for flag in ordered]
 
 
 def remembered_nights(store: JobStore) -> set[date]:

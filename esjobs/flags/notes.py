@@ -1,7 +1,7 @@
 """Acknowledgements and answers, kept whatever is run again or removed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime
 from typing import Any
 
@@ -48,8 +48,8 @@ def acknowledge(
         )
     night = max(flag["night"] for flag in flags)
     require_ahead(until, night)
-    entry = _Entry("ack", by, until, text, processing_type)
-    return _enter(store, entry, flags, settings, window_days, now)
+    entry = {"kind": "ack", "entered_by": by, "until": until, "text": text}
+    return _enter(store, entry, flags, processing_type, settings, window_days, now)
 
 
 def answer(
@@ -73,47 +73,31 @@ def answer(
     if not text.strip():
         raise UsageError("an answer requires a text")
     who = by if by is not None else flags[0]["site"] or flags[0]["name"]
-    entry = _Entry("answer", who, None, text, processing_type)
-    return _enter(store, entry, flags, settings, window_days, now)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    kind: str
-    by: str
-    until: date | None
-    text: str
-    processing_type: str | None
+    entry = {"kind": "answer", "entered_by": who, "until": None, "text": text}
+    return _enter(store, entry, flags, processing_type, settings, window_days, now)
 
 
 def _enter(
     store: JobStore,
-    entry: _Entry,
+    entry: Mapping[str, Any],
     flags: Sequence[Mapping[str, Any]],
+    processing_type: str | None,
     settings: WatchSettings,
     window_days: int,
     now: datetime,
 ) -> RunReport:
-    kind = entry.kind
-    kinds = {flag["processing_type"] for flag in flags}
-    facts = {
-        "level": flags[0]["level"],
-        "processing_type": None if entry.processing_type is None else next(iter(kinds)),
-        "name": flags[0]["name"],
-        "kind": kind,
-        "entered_by": entry.by,
-        "until": entry.until,
-        "text": entry.text,
-    }
+    kind, flag = entry["kind"], flags[0]
+    # a type is spelt as stored; without one the note is about all
+    of_type = None if processing_type is None else flag["processing_type"]
+    facts = {**entry, "level": flag["level"], "name": flag["name"], "processing_type": of_type}
     night = max(flag["night"] for flag in flags)
     note = Note(**note_row(facts, night=night, account=store.account(), now=now))
     rows = rows_table(FLAG_NOTES, [asdict(note)])
     written = store.replace(FLAG_NOTES, note.note_id, rows.to_batches())
     report = watch(store, night, settings, window_days, entered=[note], also=[written])
-    step = {"ack": "flags ack", "answer": "flags answer"}[kind]
     concerned = sum(kind == "answer" or flag["state"] in STANDING_OPEN for flag in flags)
     return RunReport(
-        step,
+        f"flags {kind}",
         note.note_id,
         1,
         concerned,

@@ -1,6 +1,6 @@
 """Open flags, one row per name, and the history of one name."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +51,8 @@ def open_flags(
 def _row(
     first: Mapping[str, Any], similar: Sequence[Mapping[str, Any]], last: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    row = {**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(similar))}
+    kinds = sorted((row["processing_type"] for row in similar), key=lambda kind: (kind != ALL_TYPES, kind))
+    row = {**{name: first[name] for name in _FACTS}, "kinds": ", ".join(kinds)}
     if last is not None and last["night"] >= first["since"]:
         row |= {"answered_on": last["entered_at"].date(), "answer": last["text"]}
     return row
@@ -60,6 +61,7 @@ def _row(
 def _answers(store: JobStore, levels: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
     where = [In("level", tuple(levels)), In("kind", ("answer",))]
     rows = read_table(store, FLAG_NOTES, where, ("level", "name", "entered_at", "night", "text")).to_pylist()
+    # of several answers the last one stays
     return {(row["level"], row["name"]): row for row in sorted(rows, key=lambda row: row["entered_at"])}
 
 
@@ -73,10 +75,6 @@ def _rank(row: Mapping[str, Any]) -> tuple[int, bool, float, str]:
         -abs(row["deviation"] or 0.0),
         row["processing_type"],
     )
-
-
-def _kinds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return sorted((row["processing_type"] for row in rows), key=lambda kind: (kind != ALL_TYPES, kind))
 
 
 def flag_history(

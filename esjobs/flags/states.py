@@ -11,6 +11,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from esjobs.core.identity import content_id
+from esjobs.core.tables import columns
 from esjobs.core.words import JUDGED
 from esjobs.flags import sentences
 from esjobs.flags.settings import WatchSettings
@@ -159,21 +160,12 @@ class Flag:
         return self.state is not None and self.state != "resolved"
 
 
-_VALUES = (
-    "site",
-    "deviation",
-    "deviation_low",
-    "deviation_high",
-    "proposed_corepower",
-    "run",
-    "window_start",
-    "window_end",
+_VALUES = columns(
+    "site deviation deviation_low deviation_high proposed_corepower run window_start window_end window_days "
+    "verdict"
 )
-_SEEN = (*_VALUES, "window_days", "verdict", "confirmed", "k", "k_err")  # columns of a flag from the night
-_OF_FLAG = (  # columns of an event from its flag
-    *("level", "processing_type", "name", *_VALUES, "window_days", "verdict"),
-    *("corepower", "since", "nights", "benchmark"),
-)
+_SEEN = (*_VALUES, *columns("confirmed k k_err"))  # columns of a flag from the night
+_OF_FLAG = (*_VALUES, *columns("level processing_type name corepower since nights benchmark"))  # of an event
 
 
 @dataclass
@@ -195,6 +187,7 @@ class Night:
         """Add an event; without ``to_state`` the state stays. ``more``: further columns of the event."""
         flag = self.flag
         to_state = to_state or flag.state
+        # from what it is about, so that a night run again gives its events the same ids
         event = content_id(
             {
                 "level": flag.level,
@@ -242,6 +235,7 @@ def after(
         _compared(at, seen, settings)
     if at.flag.state is None:
         return flag, []
+    # last, so that a flag which opened tonight can be acknowledged tonight
     _acknowledge(at, notes)
     _answers(at, notes)
     at.set(night=night, sentence=sentences.of_state(at.flag, seen))
@@ -267,9 +261,10 @@ def _compared(at: Night, seen: Sighting, settings: WatchSettings) -> None:
     at.set(**{name: getattr(seen, name) for name in _SEEN}, compared_on=at.night, absent_nights=0)
     if before.watched and before.absent_nights >= settings.absent_nights:
         at.happened("returned", sentences.returned(at.flag))
+    # before the verdict: an event of it speaks of the value declared now
     _declaration(at, seen)
     deviates = seen.verdict == "deviates"
-    if deviates and not before.watched:
+    if deviates and not before.watched:  # a new one, or again after it was resolved
         at.set(since=at.night, until=None, nights=0, evidence=None)
     at.set(nights=at.flag.nights + deviates, quiet_nights=0 if deviates else at.flag.quiet_nights + 1)
     if deviates:
@@ -344,12 +339,7 @@ def _calm(flag: Flag, seen: Sighting) -> Evidence | None:
     return next((item for item in seen.calm if opened is None or item.first > opened), None)
 
 
-_UNACKNOWLEDGED: dict[str, Any] = {
-    "acknowledged_by": None,
-    "acknowledged_until": None,
-    "note": None,
-    "ack_id": None,
-}
+_UNACKNOWLEDGED: dict[str, Any] = dict.fromkeys(columns("acknowledged_by acknowledged_until note ack_id"))
 
 
 def _resolve(at: Night, kind: Kind, sentence: str, evidence: str | None) -> None:
@@ -365,7 +355,9 @@ def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
     notes_in_force = [
         note
         for note in notes
-        if note.kind == "ack" and note.night <= at.night and _after(note.night, flag.closed_on)
+        if note.kind == "ack"
+        and note.night <= at.night
+        and (flag.closed_on is None or note.night > flag.closed_on)
     ]
     newest = max(notes_in_force, key=lambda note: note.order, default=None)
     in_force = newest if newest is not None and newest.until and at.night < newest.until else None
@@ -396,10 +388,6 @@ def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
         at.set(**_UNACKNOWLEDGED)
 
 
-def _after(night: date, closed: date | None) -> bool:
-    return closed is None or night > closed
-
-
 def _answers(at: Night, notes: Sequence[Note]) -> None:
     # Several answers of one night are one event; those of nights without verdicts wait for the next one.
     since = at.flag.night
@@ -423,19 +411,9 @@ def _answers(at: Night, notes: Sequence[Note]) -> None:
         )
 
 
-def folded(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], State]:
-    """Return the state of every flag from its events, in any order."""
-    states: dict[tuple[str, str, str], State] = {}
-    for event in sorted(events, key=lambda row: (row["night"], row["position"])):
-        states[event["level"], event["processing_type"], event["name"]] = event["to_state"]
-    return states
-
-
 def notes_of(flag: Flag, notes: Sequence[Note]) -> Iterator[Note]:
     """Yield the notes about a flag."""
+    kinds = (None, flag.processing_type)
     for note in notes:
-        if (note.level, note.name) == (flag.level, flag.name) and note.processing_type in (
-            None,
-            flag.processing_type,
-        ):
+        if (note.level, note.name) == (flag.level, flag.name) and note.processing_type in kinds:
             yield note

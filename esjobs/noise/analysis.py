@@ -68,6 +68,7 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
     levels = sorted(n_runs)
     times = {level: _times(runs, level) for level in levels}
     clean = times.get(0.0, [])
+    # one time has no interval that the levels could leave
     if len(clean) < 2:
         raise InputError(
             "fewer than two runs without noise (level 0) remain; record more runs, or raise the gate"
@@ -127,14 +128,6 @@ def _notes(clean: Mean, judged: dict[float, str], n_runs_skipped: int, gate: flo
     return tuple(notes)
 
 
-def _require_two(path: Path, times: Sequence[float]) -> None:
-    if len(times) < 2:
-        raise InputError(
-            f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or raise "
-            "the gate"
-        )
-
-
 def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
     """Return the overhead of a collector: runs with it off against on, both without noise.
 
@@ -143,13 +136,18 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
     everything = [read_runs([path]) for path in (off, on)]
     runs_of_both = [*everything[0], *everything[1]]
     same_configuration(runs_of_both)
+    # runs with injected noise measure something else
     sides = [ungated([run for run in runs if run.level == 0], gate) for runs in everything]
     times = [_times(kept, 0.0) for kept, _ in sides]
     for path, values in zip((off, on), times, strict=True):
-        _require_two(path, values)
+        if len(values) < 2:
+            raise InputError(
+                f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or "
+                "raise the gate"
+            )
     try:
         found = cost(*times)
-    except OverflowError:
+    except OverflowError:  # of exp, for a ratio beyond 1e308
         raise InputError(
             f"the times of {off} and {on} differ too much to measure a cost; check that both are in seconds"
         ) from None

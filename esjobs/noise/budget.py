@@ -39,7 +39,7 @@ def keep_cost(
     name = _readable(collector)
     summary = compare(off, on, gate=gate)
     row = _row(name, off, summary, now)
-    identity = row["measurement"]
+    identity = row["measurement"]  # Of collector and configuration: measured again, it is replaced
     store.publish([store.replace(NOISE_COSTS, identity, rows_table(NOISE_COSTS, [row]).to_batches())])
     tidy(store)
     seconds = time.perf_counter() - began

@@ -24,8 +24,8 @@ from esjobs.store.files.destination import writing_text
 
 COLLECTIVES = ("barrier", "allreduce", "alltoall")
 PROGRAMS = ("detector", "source")
-_GRACE_S = 60.0
-_LONGEST_S = 86_400
+_GRACE_S = 60.0  # To start ranks and to end them
+_LONGEST_S = 86_400  # A day: beyond it is a slip of units
 
 
 def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
@@ -105,8 +105,10 @@ def run(
     _require(plan, programs)
     if out.exists():
         raise InputError(f"{out} already exists; use a different file")
+    # once, without noise: all runs time the same number of operations
     count = int(_detected(plan, programs, 0)["count"])
     order = [level for level in plan.levels for _ in range(plan.repeat)]
+    # at random, so that a slow drift of the machine does not look like a level
     random.Random(plan.seed).shuffle(order)  # noqa: S311  an order, no secret
     failed: BaseException | None = None
     with writing_text(out) as stream:
@@ -122,6 +124,7 @@ def run(
                 # hours of runs are worth keeping: the file is completed first
                 failed = error
                 break
+            # -1 from kernels without schedstat: unknown, not 0
             delay = row["run_delay_s"] if row["run_delay_s"] >= 0 else ""
             output = (level, row["seconds"], delay, row["involuntary_switches"])
             writer.writerow((*output, plan.collective, plan.bytes, count, row["ranks"]))
@@ -141,14 +144,10 @@ def _require(plan: Plan, programs: Path) -> None:
         )
     if 0 not in plan.levels or not all(0 <= level <= 100 for level in plan.levels):
         raise UsageError("levels must be per cent from 0 to 100 and include 0 (without noise)")
-    _require_programs(programs)
-    _require_launcher(plan.launcher)
-
-
-def _require_programs(folder: Path) -> None:
     for name in PROGRAMS:
-        if not (folder / name).is_file():
-            raise UsageError(f"{folder} has no program {name}; run: esjobs noise build {folder}")
+        if not (programs / name).is_file():
+            raise UsageError(f"{programs} has no program {name}; run: esjobs noise build {programs}")
+    _require_launcher(plan.launcher)
 
 
 def _require_launcher(launcher: str) -> None:
@@ -166,6 +165,7 @@ def _launched(plan: Plan, ranks: int, hosts: Sequence[str]) -> list[str]:
 
 
 def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
+    # slots of a node, rounded up
     each = -(-plan.ranks // max(len(plan.nodes), 1))
     hosts = [f"{node}:{each}" for node in plan.nodes]
     arguments = [plan.collective, str(plan.bytes), str(count), str(plan.seconds)]
@@ -176,7 +176,7 @@ def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
     try:
         output, complaints = process.communicate(timeout=20 * plan.seconds + _GRACE_S)
     except BaseException as error:
-        _end(process)
+        _end(process)  # the launcher and its ranks, whatever ended the wait
         if isinstance(error, subprocess.TimeoutExpired):
             raise EsjobsError(
                 f"the detector did not end within {error.timeout:.0f} s; reduce runs, ranks or seconds"
@@ -185,6 +185,7 @@ def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
     if process.returncode:
         raise EsjobsError(f"{plan.launcher} failed with {process.returncode}: {_complaint(complaints)}")
     try:
+        # the last line: launchers print their warnings before it
         row: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
     except (ValueError, IndexError):
         raise EsjobsError(f"the detector printed no result: {_complaint(output + complaints)}") from None
@@ -214,7 +215,7 @@ def _noise(plan: Plan, programs: Path, level: float) -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[Any]") -> None:
-    """Terminate a process group that we started."""
+    # the whole group, which start_new_session made: a launcher has children
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:

@@ -14,7 +14,7 @@ COLUMNS = ("level", "seconds", "run_delay_s", "involuntary_switches", "collectiv
 GATE = 0.015
 """Accepted share of the time that the slowest rank waits for a core."""
 _LARGEST_FILE = 64 << 20
-_LARGEST = 1e9
+_LARGEST = 1e9  # Seconds: thirty years
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,6 @@ def _number(row: Mapping[str, str | None], name: str, position: str, least: floa
         value = float(text)
     except ValueError:
         value = math.nan
-    if not least <= value <= most:
+    if not least <= value <= most:  # NaN is in no range
         raise InputError(f"{position}: {name} must be a number from {least:g} to {most:g}; got '{text:.40}'")
     return value

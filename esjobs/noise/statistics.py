@@ -9,7 +9,7 @@ from scipy import stats
 
 CONFIDENCE = 0.99
 """Level of every interval."""
-_Z = 2.576
+_Z = 2.576  # Normal quantile of that level
 _MOST_RUNS = 10**7
 
 
@@ -63,6 +63,7 @@ def summary(values: Sequence[float]) -> Times:
     mean = Mean(n, float(times.mean()), float(times.std(ddof=1)) if n > 1 else 0.0)
     # ranks between which the median lies whatever the distribution: the normal limit of a binomial count
     low, high = math.floor((n - _Z * math.sqrt(n)) / 2), math.ceil(1 + (n + _Z * math.sqrt(n)) / 2)
+    # with too few times the interval reaches beyond the smallest or largest one
     ranked = low >= 1 and high <= n
     first, third = np.percentile(times, [25, 75])
     reach = 1.5 * (third - first)
@@ -153,9 +154,9 @@ def cost(off: Sequence[float], on: Sequence[float]) -> Cost:
     part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
     error = math.sqrt(part_a + part_b)
     found = float(b.mean() - a.mean())
-    if error == 0:
+    if error == 0:  # equal times on both sides: Welch's formula would divide by 0
         return Cost(math.expm1(found), math.expm1(found), math.expm1(found))
-    # Welch and Satterthwaite: the two sides need not scatter alike
+    # Welch and Satterthwaite: the two sides need not have the same spread
     freedom = (part_a + part_b) ** 2 / (part_a**2 / (len(a) - 1) + part_b**2 / (len(b) - 1))
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
     return Cost(math.expm1(found), math.expm1(found - reach), math.expm1(found + reach))

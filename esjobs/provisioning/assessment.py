@@ -1,7 +1,7 @@
 """Pipeline step: quality index from a questionnaire and job records; comparison of two indices."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,7 @@ def assess(store: JobStore, rank: Rank, questionnaire: Questionnaire, now: datet
     began = time.perf_counter()
     answers = [_answer(store, rank, questionnaire, each) for each in questionnaire.inputs]
     rows = _rows(questionnaire, answers, now)
+    # of centre and period: computed again, an index replaces itself
     identity = rows[0]["assessment"]
     store.publish([store.replace(QUALITY_INDEX, identity, rows_table(QUALITY_INDEX, rows).to_batches())])
     tidy(store)
@@ -113,6 +114,7 @@ def _input_row(each: Input, answer: Measured) -> dict[str, Any]:
         "worst": each.worst,
         "best": each.best,
         "points": points,
+        # an unknown answer may be worth anything: it widens the interval and leaves the points alone
         "points_low": 0.0 if points is None else points,
         "points_high": 100.0 if points is None else points,
         "weight": each.weight,
@@ -128,10 +130,6 @@ def indexed(store: JobStore, assessment: str) -> pa.Table:
     return rows.sort_by("position").select([*shown, "weight", "coverage"])
 
 
-def _of_area(keys: Iterable[_Key], area: str) -> list[_Key]:
-    return [key for key in keys if key[0] == area]
-
-
 def compare(store: JobStore, first: str, second: str) -> Answer:
     """Compare two indices on the inputs that both have, with the same meaning.
 
@@ -140,6 +138,7 @@ def compare(store: JobStore, first: str, second: str) -> Answer:
     """
     a, b = _stored(store, first), _stored(store, second)
     inputs = [_inputs(side) for side in (a, b)]
+    # only inputs of one meaning can be compared: name, measure and both ends of the scale
     every = list(inputs[0] | inputs[1])
     common = [key for key in inputs[0] if key in inputs[1]]
     notes = {f"only in one of them: {area}: {name}" for area, name, *_ in set(every) - set(common)}
@@ -151,7 +150,8 @@ def compare(store: JobStore, first: str, second: str) -> Answer:
     rows = [_compared("index", [index_points(side, weights).points for side in sides], every, common)]
     for area in AREAS:
         points = [side[area].points for side in sides]
-        rows.append(_compared(area, points, _of_area(every, area), _of_area(common, area)))
+        of_area = ([key for key in keys if key[0] == area] for keys in (every, common))
+        rows.append(_compared(area, points, *of_area))
     title = f"a: {a[0]['centre']} {a[0]['period']}; b: {b[0]['centre']} {b[0]['period']}"
     return Answer(pa.Table.from_pylist(rows, COMPARED_SCHEMA), tuple(sorted(notes)), title=title)
 

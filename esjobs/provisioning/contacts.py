@@ -67,10 +67,12 @@ def enter_contact(
             raise UsageError(f"{what} is empty")
         if len(value) > _LONGEST_TEXT:
             raise UsageError(f"{what} has at most {_LONGEST_TEXT:,} characters; this one has {len(value):,}")
+        # halves of surrogate pairs, from a terminal of another encoding: no store takes them
         if any("\ud800" <= character <= "\udfff" for character in value):
             raise UsageError(f"{what} is not valid UTF-8; type it again")
     if acknowledged is not None and acknowledged < on:
         raise UsageError(f"acknowledged on {acknowledged}, before the contact on {on}; use a later date")
+    # of kind, name and day: a second entry of the day gets the same id, and replaces the first
     contact = content_id({"kind": kind, "name": texts["name"], "on": on.isoformat()})
     row = {
         "contact": contact,
@@ -137,13 +139,14 @@ def _effects(
     months: dict[tuple[str, date], list[_Month]] = {}
     for row in chosen:
         kind, on = _kind(row), row["contacted_on"]
+        # contacts of one day share their rankings, which cost most
         if (kind, on) not in months:
             months[kind, on] = list(_months(store, rank, kind, score, on, span))[::-1]
             found[kind, on] = _placebo_effects(months[kind, on], kind, on, span, contacts)
+    keys = [(_kind(row), row["contacted_on"]) for row in chosen]
     return [
         _effect(row, months[key], found[key].get(row[key[0]]), contacts, score, span)
-        for row in chosen
-        for key in [(_kind(row), row["contacted_on"])]
+        for row, key in zip(chosen, keys, strict=True)
     ]
 
 
@@ -156,6 +159,7 @@ def _months(
     for back in range(_MOST_MONTHS):
         end = on - back * span
         found = _scores(store, rank, kind, score, Window.of_days(end - span, end - day))
+        # records begin here: what is before is empty, too
         if back and not found:
             return
         yield found
@@ -185,10 +189,11 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 
 def _changes(before: _Month, after: _Month) -> dict[str, Change]:
+    # only of names that ran in both windows: a change needs both ends
+    both = [(name, row, after[name]) for name, row in before.items() if name in after]
     return {
-        name: Change(name, before[name]["score"], after[name]["score"], _hours(before[name], after[name]))
-        for name in before
-        if name in after
+        name: Change(name, row["score"], other["score"], float(row["node_h"] + other["node_h"]))
+        for name, row, other in both
     }
 
 
@@ -213,10 +218,12 @@ def _effect(
     }
     if name not in changes:
         return {**row, "verdict": "too few jobs"}, None
+    # names with a contact of their own near this one are no controls
     touched = {each[kind] for each in contacts if abs(each["contacted_on"] - on) <= span}
     mine = changes[name]
     row |= {"before": mine.before, "after": mine.after, "change": mine.after - mine.before}
     matched = effect(mine, [each for each in changes.values() if each.name not in touched])
+    # placebos need no line beyond the group; the control group is for short histories
     found = placebo or matched
     if found is None:
         return {**row, "verdict": "too few comparable jobs"}, None
@@ -232,12 +239,7 @@ def _effect(
     return row, found
 
 
-def _hours(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-    return float(before["node_h"] + after["node_h"])
-
-
 def _scores(store: JobStore, rank: Rank, kind: str, score: str, window: Window) -> dict[str, dict[str, Any]]:
-    """Return the ranked rows of names with enough jobs in a window."""
     try:
         rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()
     except NoResultError:

@@ -76,8 +76,7 @@ class Provisioning(Facade):
 
     @property
     def _rank(self) -> Rank:
-        rank: Rank = self._context.peers["scores.rank"]
-        return rank
+        return self._context.peers["scores.rank"]
 
     def _window(self, window: str | None) -> Window | None:
         return None if window is None else Window.of(window, self._context.clock())

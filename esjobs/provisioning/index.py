@@ -47,6 +47,7 @@ def index_points(areas: Mapping[str, Points], weights: Mapping[str, float]) -> P
     total = math.fsum(weights[area] for area in AREAS)
     present = [(weights[name], each.points) for name, each in areas.items() if each.points is not None]
     mean = _mean(present, total)
+    # areas without questions: anything from 0 to 100
     missing = {name: Points(None, 0.0, 100.0, 0.0) for name in AREAS}
     listed = [(weights[name], each) for name, each in {**missing, **areas}.items()]
     return Points(
@@ -62,5 +63,6 @@ def _mean(present: Sequence[tuple[float, float]], total: float) -> Points:
     if weight <= 0:
         return Points(None, 0.0, 100.0, 0.0)
     worth = math.fsum(weight * points for weight, points in present)
+    # total and weight are sums in different orders
     missing = max(total - weight, 0.0)
     return Points(worth / weight, worth / total, (worth + 100.0 * missing) / total, min(weight / total, 1.0))

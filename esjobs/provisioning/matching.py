@@ -75,7 +75,8 @@ def effect(contacted: Change, others: Sequence[Change]) -> Effect | None:
     slope = float(centred @ y) / width if width > 0 else 0.0
     residuals = y - y.mean() - slope * centred
     away = contacted.before - float(x.mean())
-    spread = math.sqrt(float(residuals @ residuals) / (n - 2))
+    spread = math.sqrt(float(residuals @ residuals) / (n - 2))  # Two degrees of freedom go to the line
+    # the line is known worse away from the mean of its points
     leverage = away * away / width if width > 0 else 0.0
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 2)) * spread * math.sqrt(1 + 1 / n + leverage)
     change = contacted.after - contacted.before
@@ -93,9 +94,10 @@ def _matched(contacted: Change, others: Sequence[Change]) -> list[Change]:
     """Return the nearest names; ties by name."""
     if len(others) < LEAST_MATCHED:
         return []
+    # hours span decades: ten times as many are as far for small names as for large ones
     points = np.array([(each.before, math.log(each.hours)) for each in others])
     scale = points.std(axis=0)
-    # all alike in one of the two: it decides nothing
+    # all equal in one of the two: it decides nothing
     scale[scale == 0] = 1.0
     away = np.hypot(*((points - (contacted.before, math.log(contacted.hours))) / scale).T)
     order = sorted(range(len(others)), key=lambda number: (away[number], others[number].name))

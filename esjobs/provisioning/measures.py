@@ -23,9 +23,8 @@ class Measured:
     reason: str = ""
 
 
-def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
-    """Return the share of flags opened in a period that somebody answered."""
-    del rank
+def flags_answered(store: JobStore, period: Window) -> Measured:
+    """Return the share of flags opened in a period that were answered."""
     opened = {
         (row["level"], row["name"], row["night"])
         for row in read_table(
@@ -38,6 +37,7 @@ def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
     if not opened:
         return Measured(None, "no flag opened in the period")
     notes = read_table(store, FLAG_NOTES, columns=["level", "name", "night"]).to_pylist()
+    # an answer from before the flag opened is about another deviation
     answered = {
         flag
         for flag in opened
@@ -46,9 +46,8 @@ def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
     return Measured(len(answered) / len(opened))
 
 
-def contacts_acknowledged(store: JobStore, rank: Rank, period: Window) -> Measured:
+def contacts_acknowledged(store: JobStore, period: Window) -> Measured:
     """Return the share of contacts of a period that were acknowledged."""
-    del rank
     contacts = read_table(store, CONTACTS, [Days.of_window(period, "contacted_on")]).to_pylist()
     if not contacts:
         return Measured(None, "no contacts in the period")
@@ -65,8 +64,8 @@ def contacts_improved(store: JobStore, rank: Rank, period: Window) -> Measured:
 
 
 REACTIONS: Mapping[str, Callable[[JobStore, Rank, Window], Measured]] = {
-    "flags_answered": flags_answered,
-    "contacts_acknowledged": contacts_acknowledged,
+    "flags_answered": lambda store, _, period: flags_answered(store, period),
+    "contacts_acknowledged": lambda store, _, period: contacts_acknowledged(store, period),
     "contacts_improved": contacts_improved,
 }
 """Measures that are not job metrics."""

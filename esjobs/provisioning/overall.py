@@ -41,7 +41,8 @@ def shared_errors(
     Controls of different ``kinds`` differ. Contacts d days apart share part of the jobs: the correlation of
     changes between two windows of ``days`` is 1 - 3 d / (2 days), at least 0, for independent days.
     """
-    names = {pair: at for at, pair in enumerate(sorted({*_pairs(effects, kinds)}))}
+    pairs = {(kind, name) for each, kind in zip(effects, kinds, strict=True) for name in each.common}
+    names = {pair: at for at, pair in enumerate(sorted(pairs))}
     errors = np.zeros((len(effects), len(names)))
     for row, (each, kind) in enumerate(zip(effects, kinds, strict=True)):
         for name, error in each.common.items():
@@ -51,10 +52,6 @@ def shared_errors(
     shared: npt.NDArray[np.float64] = (errors @ errors.T) * overlap
     np.fill_diagonal(shared, 0.0)
     return shared
-
-
-def _pairs(effects: Sequence[Effect], kinds: Sequence[str]) -> list[tuple[str, str]]:
-    return [(kind, name) for each, kind in zip(effects, kinds, strict=True) for name in each.common]
 
 
 def overall(effects: Sequence[Effect], shared: npt.NDArray[np.float64] | None = None) -> Overall | None:
@@ -72,10 +69,13 @@ def overall(effects: Sequence[Effect], shared: npt.NDArray[np.float64] | None = 
     if n < LEAST_CONTACTS:
         return None
     y = np.array([each.effect for each in used])
-    variance = np.array([_error(each) ** 2 for each in used])
+    # standard errors: the half-width of each interval over its quantile of Student's t
+    quantiles = [float(stats.t.ppf(0.5 + CONFIDENCE / 2, each.n_matched - 2)) for each in used]
+    variance = np.array([((e.high - e.low) / 2 / q) ** 2 for e, q in zip(used, quantiles, strict=True)])
     # who never scatters at all would have the whole weight
     variance = np.maximum(variance, 1e-12 * max(float(variance.max()), float(y.var()), 1e-300))
     w = 1 / variance
+    # moments: what chi2 exceeds its expectation by, over what it grows with the spread
     excess = float(w @ (y - (w @ y) / w.sum()) ** 2) - (n - 1)
     spread2 = max(0.0, excess / float(w.sum() - (w @ w) / w.sum()))
     w = 1 / (variance + spread2)
@@ -87,8 +87,3 @@ def overall(effects: Sequence[Effect], shared: npt.NDArray[np.float64] | None = 
     error = math.sqrt(square)
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * error
     return Overall(n, mean, mean - reach, mean + reach, math.sqrt(spread2))
-
-
-def _error(effect: Effect) -> float:
-    """Return the standard error of an effect from its interval."""
-    return (effect.high - effect.low) / 2 / float(stats.t.ppf(0.5 + CONFIDENCE / 2, effect.n_matched - 2))

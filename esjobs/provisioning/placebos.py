@@ -20,7 +20,7 @@ LEAST, ENOUGH = 40, 75
 EARLIER = 5
 """Months before a score whose mean predicts beside it."""
 _CONFIDENCE = 0.96
-_LEAST_OTHERS = 8
+_LEAST_OTHERS = 8  # Three go to the line
 
 Floats = npt.NDArray[np.float64]
 
@@ -117,6 +117,7 @@ def _placebos(
 
 
 def _order(month: Month) -> list[str]:
+    # ties by name: a rank must not hang on the order of rows
     return sorted(month, key=lambda name: (month[name].score, name))
 
 

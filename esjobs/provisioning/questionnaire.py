@@ -64,7 +64,7 @@ def read_questionnaire(path: Path, now: datetime) -> Questionnaire:
         raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; use a questionnaire")
     try:
         table = tomllib.loads(content.decode("utf-8-sig"))
-    except RecursionError as error:
+    except RecursionError as error:  # tomllib recurses
         raise InputError(f"{path} is nested too deeply; an input must be a table of keys") from error
     except ValueError as error:
         raise InputError(f"{path} is not valid TOML: {error}") from error
@@ -143,6 +143,7 @@ def _number(
     table: Mapping[str, Any], key: str, position: str, least: float = -1e18, most: float = 1e18
 ) -> float:
     value = table.get(key)
+    # True is an int
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UsageError(f"{position}{key} must be a number")
     if not math.isfinite(value) or not least <= value <= most:

@@ -53,6 +53,7 @@ def trend(days: Sequence[date], values: Sequence[float]) -> Trend | None:
     x = np.array([day.toordinal() for day in days], float)
     order = np.argsort(x)
     x, y = x[order], np.asarray(values, float)[order]
+    # ordinals are about 740,000: squares of them would cancel in the usual formula
     centred = x - x.mean()
     width = float(centred @ centred)
     slope = float(centred @ y) / width

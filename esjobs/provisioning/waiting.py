@@ -60,6 +60,7 @@ def waiting(store: JobStore, by: str, *, window: Window | None = None, where: Se
     minute) per week, 0.1 is 10 % longer, with 95 % interval; ``trend``: growing, shrinking, no change seen,
     or too few days. Raises :class:`NoJobsError` without queue times. Cost: two queries.
     """
+    # without it jobs of unknown waiting time would count in n_jobs
     has_share = (*where, "queue_s is present")
     rows = _rows(store, by, ("jobs", *_PERCENTILES), has_share, window)
     daily = _rows(store, by, ("jobs", _PERCENTILES[0]), has_share, window, also=("day",))
@@ -73,6 +74,7 @@ def waiting(store: JobStore, by: str, *, window: Window | None = None, where: Se
 
 
 def _waiting_row(row: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    # on logarithms: from 1 to 2 h is the same growth as from 10 to 20 h, and one bad day has less weight
     slope = trend(
         [day["day"] for day in days], [math.log(day["median:queue_s"] + SOFTENING_S) for day in days]
     )
@@ -91,6 +93,7 @@ def _change(slope: Trend | None) -> dict[str, Any]:
     if slope is None:
         return {"trend": "too few days"}
     return {
+        # expm1 overflows beyond 709
         "change_per_week": math.expm1(min(slope.per_week, 700.0)),
         "change_low": math.expm1(min(slope.low, 700.0)),
         "change_high": math.expm1(min(slope.high, 700.0)),
@@ -132,6 +135,7 @@ def lost(store: JobStore, by: str, *, window: Window | None = None, where: Seque
     parts = _rows(store, by, ("jobs", "core_h"), where, window, also=("state", "exit_code"))
     rows = [_loss(part, total[part["name"]]) for part in parts if part["state"] in FAILED]
     losers = {row["name"] for row in rows}
+    # their sums are 0 where states are known, null where none is: neither may be missing
     rows += [
         {
             "name": name,
@@ -149,6 +153,7 @@ def lost(store: JobStore, by: str, *, window: Window | None = None, where: Seque
 def _loss(part: Mapping[str, Any], name: Mapping[str, Any]) -> dict[str, Any]:
     share = None
     if part["core_h"] is not None and name["lost_core_h"] and name["lost_share"] is not None:
+        # of the same total as the name's share, which leaves out jobs that neither finished nor failed
         share = part["core_h"] * name["lost_share"] / name["lost_core_h"]
     return {
         "name": part["name"],
@@ -175,6 +180,7 @@ def _rows(
     field = "cores" if by == "size" else by
     binned = by == "size"
     edges = (f"cores={','.join(map(str, SIZES))}",) if binned else ()
+    # the query groups by its bins itself, under the name of the field
     keys = also if binned else (field, *also)
     question = Question(
         tuple(keys), tuple(dict.fromkeys(("jobs", *metrics))), tuple(where), window, bins=edges

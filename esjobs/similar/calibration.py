@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fitters.layout.arrays import Floats
 
 LEVELS = (0.68, 0.95)
 """Coverage of the errors."""
 LEAST = (350, 75)
 """Residuals for each level: coverage scatters by sqrt(p (1 - p) / (n + 2)), 2.5 points with so many."""
-# Per cent: scores are not measured better
-_LEAST_SCALE = 0.1
+_LEAST_SCALE = 0.1  # Per cent: scores are not measured better
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,7 @@ def calibrated(residuals: Floats, spreads: Floats, fewest: Sequence[int] = LEAST
     base = max(_LEAST_SCALE, float(np.median(absolute))) if n else _LEAST_SCALE
     several = spreads[~np.isnan(spreads)]
     usual = float(several.mean()) if len(several) else 0.0
+    # a single neighbour has no spread: the usual one instead
     ratios = np.sort(absolute / (base + np.where(np.isnan(spreads), usual, spreads)))
     ranks = [math.ceil((n + 1) * level) for level in LEVELS]
     factors = (

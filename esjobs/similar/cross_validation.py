@@ -1,19 +1,19 @@
 """Cross-validation: jobs of the knowledge base predicted from others, for limits, errors and evaluation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
-from esjobs.similar.knowledge import KnowledgeBase, Near
+from esjobs.similar.knowledge import KnowledgeBase
 from esjobs.similar.limits import TOLERATED_A, TOLERATED_B, farthest_similar, least_static
 from esjobs.similar.neighbours import Limits, neighbours, predicted
 from esjobs.similar.settings import SimilarSettings
+from fitters import Nearest
+from fitters.layout.arrays import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 Similarity = Callable[[int], Floats]
 """Program similarities of a job to all of the knowledge base, NaN if unknown."""
 
@@ -26,7 +26,7 @@ _NEAREST = 20
 class LeftOut:
     """Predictions of held-out jobs: value and spread, NaN without neighbours; measured scores."""
 
-    places: Places
+    places: Ints
     measured: Floats
     values: Floats
     spreads: Floats
@@ -39,11 +39,10 @@ class LeftOut:
     @property
     def residuals(self) -> Floats:
         """Measured minus predicted, of jobs with a prediction."""
-        left: Floats = (self.measured - self.values)[self.has_value]
-        return left
+        return (self.measured - self.values)[self.has_value]
 
 
-def spaced(places: Places, most: int) -> Places:
+def spaced(places: Ints, most: int) -> Ints:
     """Return at most ``most`` entries, evenly spaced."""
     if len(places) <= most:
         return places
@@ -68,6 +67,7 @@ def limits_of(
     Derived from pairs of jobs of different runs in one half; errors use the other half. Raises
     :class:`NoResultError` for too few pairs.
     """
+    # one search each: a few hundred tell a limit, which is a quantile, well enough
     targets = spaced(np.flatnonzero(base.limiting & ~np.isnan(base.scores[score])), _TARGETS)
     similarities, least = {}, None
     if static is not None:
@@ -83,18 +83,18 @@ def limits_of(
         return Limits(least, settings.distance_limit_a, limit_b)
     candidates = {index: np.flatnonzero(found >= least) for index, found in similarities.items()}
     limit_a = farthest_similar(*_pairs(base, score, targets, candidates), TOLERATED_A)
-    # too few pairs of programs that are alike: no further than any others
+    # too few pairs of similar programs: no further than any others
     return Limits(least, max(limit_b, limit_a or limit_b), limit_b)
 
 
 def left_out(
     base: KnowledgeBase,
     score: str,
-    near: dict[int, Near],
+    near: Mapping[int, Nearest],
     limits: Limits,
     approach: str,
     aggregation: str,
-    groups: Places,
+    groups: Ints,
     static: Similarity | None,
 ) -> LeftOut:
     """Predict jobs of the knowledge base from jobs of other groups.
@@ -104,9 +104,10 @@ def left_out(
     places = np.array([index for index in near if not np.isnan(base.scores[score][index])], np.int64)
     values, spreads = np.full(len(places), np.nan), np.full(len(places), np.nan)
     for number, index in enumerate(places.tolist()):
+        # a job of the same run, or user, would tell itself
         others = base.comparable_to(index)
         others = others[(groups[others] != groups[index]) & ~np.isnan(base.scores[score][others])]
-        distances = np.full(len(base), np.inf)
+        distances = np.full(len(base), np.inf)  # Beyond the largest limit no job is a neighbour
         distances[near[index].places] = near[index].distances
         similar = None if static is None else static(index)[others]
         chosen, _ = neighbours(distances[others], similar, limits, approach)
@@ -117,27 +118,27 @@ def left_out(
     return LeftOut(places, base.scores[score][places], values, spreads)
 
 
-def without_limits(base: KnowledgeBase, score: str) -> Places:
+def without_limits(base: KnowledgeBase, score: str) -> Ints:
     """Return jobs with a measured score that did not determine the limits."""
-    found: Places = np.flatnonzero(~base.limiting & ~np.isnan(base.scores[score]))
-    return found
+    return np.flatnonzero(~base.limiting & ~np.isnan(base.scores[score]))
 
 
-def near_each(base: KnowledgeBase, places: Places, distance: float) -> dict[int, Near]:
+def near_each(base: KnowledgeBase, places: Ints, distance: float) -> dict[int, Nearest]:
     """Return the comparable jobs within a distance, for each job. Cost: one search each."""
     return {
-        index: base.near(base.series.series[index], distance, base.comparable_to(index))
+        index: base.series.within(base.series.series[index], distance, base.comparable_to(index))
         for index in places.tolist()
     }
 
 
 def _pairs(
-    base: KnowledgeBase, score: str, targets: Places, candidates: dict[int, Places] | None
+    base: KnowledgeBase, score: str, targets: Ints, candidates: dict[int, Ints] | None
 ) -> tuple[Floats, Floats]:
     """Return distances of jobs to their nearest of other runs, and differences of scores.
 
     ``candidates``: candidates by index; None: all comparable jobs.
     """
+    # empty parts first: without any pair the concatenation still has a type
     distances: list[Floats] = [np.empty(0)]
     differences: list[Floats] = [np.empty(0)]
     scores = base.scores[score]
@@ -155,15 +156,13 @@ def _pairs(
 
 
 def _least_static(base: KnowledgeBase, similarities: dict[int, Floats]) -> float:
-    values: list[Sequence[float]] = []
-    same: list[Sequence[bool]] = []
+    values: list[Floats] = [np.empty(0)]
+    same: list[npt.NDArray[np.bool_]] = [np.empty(0, bool)]
     names = base.applications
     for index, found in similarities.items():
         comparable = ~np.isnan(found) & (names != "") & (base.runs != base.runs[index])
+        # a job without an application says nothing about who belongs together
         if names[index]:
-            values.append(found[comparable].tolist())
-            same.append((names[comparable] == names[index]).tolist())
-    return least_static(
-        np.array([each for part in values for each in part]),
-        np.array([each for part in same for each in part], bool),
-    )
+            values.append(found[comparable])
+            same.append(names[comparable] == names[index])
+    return least_static(np.concatenate(values), np.concatenate(same))

@@ -122,6 +122,7 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
     inside: list[list[bool]] = [[] for _ in LEVELS]
     for fold in np.unique(folds).tolist():
         mine = folds == fold
+        # too few for the errors that people see are enough to test the method
         learned = calibrated(residuals[~mine], spreads[~mine], (1, 1))
         for residual, spread in zip(residuals[mine].tolist(), spreads[mine].tolist(), strict=True):
             for listed, error in zip(inside, learned.errors(spread), strict=True):
@@ -135,6 +136,6 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def _folds(base: KnowledgeBase, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return folds of whole runs, by hash."""
     names: Sequence[str] = [str(base.runs[index]) for index in places.tolist()]
+    # by name, so that another job added to the base leaves the others in their folds
     return np.array([zlib.crc32(name.encode()) % _FOLDS for name in names], np.int64)

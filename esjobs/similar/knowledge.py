@@ -2,8 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,29 +30,20 @@ from esjobs.similar.prepared import (
 from esjobs.similar.settings import SimilarSettings
 from esjobs.store.base import JobStore
 from fitters import WarpedSeries
+from fitters.layout.arrays import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 Key = tuple[str, str]
 Row = Mapping[str, Any]
 
 # A metric that a smaller part of the knowledge base has would cost more jobs than it tells of the others
 _COMMON = 0.8
-_SEGMENTS, _BAND = 50, 5
+_SEGMENTS, _BAND = 50, 5  # The band is a tenth of the duration to either side
 # Of weights: neighbours, jobs that are predicted, at most and at least, and the least part of the variance
 _NEAREST, _TRIED, _LEAST_TRIED, _LEAST_R2 = 5, 200, 20, 0.1
 _FACTS = (
     *("source", "job_id", "queue", "user", "project", "application", "processing_type", "cpu_model"),
     *("end_time", "node_h", "core_h", "nodes", "variant", "day", "fingerprint", *PREDICTED_NAMES),
 )
-
-
-@dataclass(frozen=True)
-class Near:
-    """Jobs of the knowledge base within a distance: indices and distances, nearest first."""
-
-    places: Places
-    distances: Floats
 
 
 class KnowledgeBase:
@@ -85,6 +75,7 @@ class KnowledgeBase:
         }
         self._lengths = np.array([job.length_s for job in jobs])
         self._nodes = np.array([node_class(nodes_of(row, job)) for row, job in zip(facts, jobs, strict=True)])
+        # jobs of one array are copies of each other: halves and folds must not cut through them
         runs = [_run(row, tasks) for row in facts]
         self.runs = _numbered(runs)
         self.limiting = _half(runs)
@@ -121,7 +112,7 @@ class KnowledgeBase:
         where no metric predicts or too few jobs can be tried.
         """
         found = np.array([self._r2(shapes[:, :, [number]]) for number in range(shapes.shape[2])])
-        found[~(found >= _LEAST_R2)] = 0.0
+        found[~(found >= _LEAST_R2)] = 0.0  # In this form, as NaN must go as well
         return found / found.mean() if found.any() else np.ones(len(found))
 
     def _r2(self, shapes: npt.NDArray[np.float32]) -> float:
@@ -131,6 +122,7 @@ class KnowledgeBase:
             usable = self.limiting & ~np.isnan(scores)
             tried = np.flatnonzero(usable)
             pairs = []
+            # evenly over the base, which is ordered by source and job
             for index in tried[:: max(1, len(tried) // _TRIED)].tolist():
                 others = self.comparable_to(index)
                 others = others[usable[others] & (self.users[others] != self.users[index])]
@@ -142,21 +134,16 @@ class KnowledgeBase:
                 best = max(best, 1 - float(np.square(truth - predicted).mean() / truth.var()))
         return best
 
-    def comparable(self, length_s: float, nodes: int) -> Places:
+    def comparable(self, length_s: float, nodes: int) -> Ints:
         """Return jobs of half to twice a duration and of a class of nodes."""
         ratio = self._lengths / length_s
         fits = (ratio >= DURATION[0]) & (ratio <= DURATION[1]) & (self._nodes == nodes)
         return np.flatnonzero(fits)
 
-    def near(self, values: npt.NDArray[np.float32], distance: float, among: Places) -> Near:
-        """Return the jobs among ``among`` within a distance of scaled series."""
-        found = self.series.within(values, distance, among)
-        return Near(found.places, found.distances)
-
-    def comparable_to(self, index: int) -> Places:
+    def comparable_to(self, index: int) -> Ints:
         """Return the jobs comparable to one of the knowledge base."""
         found = self.comparable(float(self._lengths[index]), int(self._nodes[index]))
-        others: Places = found[found != index]
+        others: Ints = found[found != index]
         return others
 
 
@@ -168,15 +155,22 @@ def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
     """
     for name in settings.metrics:
         metric(name)
-    facts = {key: row for key, row in scored_jobs(store, None).items() if _has_score(row)}
+    facts = {
+        key: row
+        for key, row in scored_jobs(store, None).items()
+        if any(row[name] is not None for name in PREDICTED_NAMES)
+    }
+    # ties by key: a limit of jobs must cut at the same one each time
     newest = sorted(facts, key=lambda key: (facts[key]["end_time"], key), reverse=True)
     chosen = set(newest[: settings.most_jobs])
     if not chosen:
         raise NoResultError("no job has a measured score_cpu or score_mem; run: esjobs score")
+    # all series are read once more to find them: only where the settings name none
     names = settings.metrics or _common(store, chosen)
     kept = {
         (job.source, job.job_id): job
-        for job in _prepared(store, None, names)
+        for block in blocks(store, None, names)
+        for job in prepared(block, names)
         if (job.source, job.job_id) in chosen and job.values is not None and job.length_s >= LEAST_S
     }
     if not kept:
@@ -199,15 +193,6 @@ def scored_jobs(store: JobStore, window: Window | None) -> dict[Key, Row]:
 def nodes_of(row: Row, job: PreparedJob) -> int:
     """Return the nodes of a job: record, else series, else one."""
     return int(row["nodes"] or job.nodes or 1)
-
-
-def _has_score(row: Row) -> bool:
-    return any(row[name] is not None for name in PREDICTED_NAMES)
-
-
-def _prepared(store: JobStore, window: Window | None, names: Sequence[str]) -> Iterator[PreparedJob]:
-    for block in blocks(store, window, names):
-        yield from prepared(block, names)
 
 
 def _common(store: JobStore, chosen: set[Key]) -> tuple[str, ...]:
@@ -247,12 +232,13 @@ def _user(row: Row) -> tuple[Any, ...]:
 
 
 def _half(runs: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.bool_]:
-    """Return the mask of one half of the runs, by hash."""
+    """Return the mask of one half of the runs."""
+    # by hash, for runs follow each other in time; crc32 is the same in every process, unlike hash()
     ordered = sorted(set(runs), key=lambda run: (zlib.crc32(repr(run).encode()), repr(run)))
     chosen = set(ordered[: (len(ordered) + 1) // 2])
     return np.array([run in chosen for run in runs], np.bool_)
 
 
-def _numbered(keys: Sequence[tuple[Any, ...]]) -> Places:
+def _numbered(keys: Sequence[tuple[Any, ...]]) -> Ints:
     numbers: dict[tuple[Any, ...], int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)

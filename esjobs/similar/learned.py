@@ -9,11 +9,9 @@ import zlib
 from collections.abc import Collection, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.core.extras import require
-
-Floats = npt.NDArray[np.float64]
+from fitters.layout.arrays import Floats
 
 _DIMENSIONS = 64
 _PASSES = (20, 300)
@@ -21,8 +19,7 @@ _PASSES = (20, 300)
 # vectors where they began, next to each other
 _WORDS = 300_000
 _SEED = 1
-# Words of a document that gensim reads; what follows would be left out without a word
-_LONGEST = 10_000
+_LONGEST = 10_000  # Words of a document that gensim reads; it drops what follows without a warning
 
 
 class LearnedSimilarity:
@@ -76,6 +73,7 @@ def _learned(documents: Sequence[Sequence[str]]) -> Floats:
         epochs=passes,
         seed=_SEED,
         workers=1,
+        # Python's own hash differs between processes, and so would the vectors
         hashfxn=lambda word: zlib.crc32(str(word).encode()),
     )
     model.build_vocab(tagged)
@@ -84,5 +82,4 @@ def _learned(documents: Sequence[Sequence[str]]) -> Floats:
     model.train(tagged, total_examples=model.corpus_count, epochs=model.epochs)
     vectors = np.array([model.dv[number] for number in range(len(documents))], np.float64)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Floats = vectors / np.where(lengths > 0, lengths, 1.0)
-    return unit
+    return vectors / np.where(lengths > 0, lengths, 1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fitters.layout.arrays import Floats
 
 FAR_APART = 10.0
 """Difference from which scores are not similar, as in the paper."""
@@ -20,7 +20,7 @@ _SAME_PROGRAM = 0.9
 
 
 def farthest_similar(distances: Floats, differences: Floats, tolerated: float) -> float | None:
-    """Return the distance from which pairs of jobs differ in score; :data:`NONE_ALIKE`: the nearest do.
+    """Return the distance from which pairs of jobs differ in score; :data:`NONE_SIMILAR`: the nearest do.
 
     Pairs are grouped by distance, :data:`GROUP` each; the limit is the last pair before the first differing
     one in the first group with more than the tolerated share. Not the share of all pairs up to the limit:
@@ -50,6 +50,7 @@ def least_static(similarities: Floats, same: npt.NDArray[np.bool_]) -> float:
     """
     if len(similarities) < GROUP:
         return USUAL_STATIC
+    # from the loosest: more pairs count as similar
     for step in _STATIC:
         above = similarities >= step
         if above.any() and same[above].mean() >= _SAME_PROGRAM:

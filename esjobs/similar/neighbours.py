@@ -7,20 +7,17 @@ Supercomputing Frontiers and Innovations, 2022, section 4.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.core.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from fitters.layout.arrays import Floats, Mask
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of similarity: ``static`` of programs; ``limit_a``: distance of jobs of similar programs,
-    ``limit_b``: of any.
+    """Limits of similarity.
 
-    The first two are None if programs are unknown. A negative distance excludes everything.
+    ``static``: of programs. ``limit_a``: distance of jobs of similar programs, ``limit_b``: of any; negative:
+    nothing is within. The first two are None if programs are unknown.
     """
 
     static: float | None
@@ -76,6 +73,7 @@ def neighbours(
             return near, "A" if near.any() else TOO_FAR
         if approach == "combined-2":
             return similar, NO_SIMILAR_PROGRAM
+    # step B: behaviour alone, within a much smaller distance
     near = distances <= limits.limit_b
     return near, "B" if near.any() else TOO_FAR
 

@@ -20,12 +20,13 @@ from esjobs.records.series.blocks import blocks
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.similar.calibration import Calibration, calibrated
 from esjobs.similar.cross_validation import left_out, limits_of, near_each, spaced
-from esjobs.similar.knowledge import Floats, KnowledgeBase, Places, Row, knowledge_base, nodes_of, scored_jobs
+from esjobs.similar.knowledge import KnowledgeBase, Row, knowledge_base, nodes_of, scored_jobs
 from esjobs.similar.neighbours import Limits, neighbours, predicted, shown_limit
 from esjobs.similar.prepared import LEAST_S, PreparedJob, node_class, prepared
 from esjobs.similar.program_similarity import ProgramSimilarity, program_similarity
 from esjobs.similar.settings import SimilarSettings
 from esjobs.store.base import Change, Hide, JobStore
+from fitters.layout.arrays import Floats, Ints
 
 # Jobs of the knowledge base whose residuals calibrate errors
 _CALIBRATED = 1000
@@ -74,10 +75,9 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
     ways, unready = _ways(base, settings, programs)
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
-    left = set(missing)
-    for job in chain.from_iterable(
-        prepared(block, base.metrics) for block in blocks(store, window, base.metrics)
-    ):
+    left = set(missing)  # What no series is found for is dropped at the end
+    series = blocks(store, window, base.metrics)
+    for job in chain.from_iterable(prepared(block, base.metrics) for block in series):
         key = (job.source, job.job_id)
         names = [name for name in PREDICTED_NAMES if (key, name) in left]
         if names:
@@ -93,7 +93,6 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
 def _programs(
     store: JobStore, base: KnowledgeBase, settings: SimilarSettings, targets: set[tuple[str, str]]
 ) -> ProgramSimilarity | None:
-    """Return the program similarities that the approach needs."""
     if settings.approach == "dynamic":
         return None
     try:
@@ -121,6 +120,7 @@ def _ways(
         except NoResultError as error:
             unready[name] = str(error)
             continue
+        # errors from jobs of other runs, as new jobs are
         near = near_each(base, spaced(own, _CALIBRATED), limits.farthest)
         approach, how = settings.approach, settings.aggregation
         found = left_out(base, name, near, limits, approach, how, base.runs, static)
@@ -141,19 +141,17 @@ def _predict_job(
 ) -> None:
     """Add rows for the scores of one job that can be predicted, and count the others."""
     job = target.job
-    reason = ""
-    if job.length_s < LEAST_S:
-        reason = f"with series of less than {LEAST_S / 60:.0f} min"
-    if job.values is None:
-        reason = "without all of the metrics"
-    if reason or job.values is None:
-        dropped[reason] += len(target.names)
+    if job.values is None or job.length_s < LEAST_S:
+        short = f"with series of less than {LEAST_S / 60:.0f} min"
+        dropped["without all of the metrics" if job.values is None else short] += len(target.names)
         return
     shape = base.shape(job.values)
     others = base.comparable(job.length_s, node_class(nodes_of(target.facts, job)))
     # a job of which one score was measured is no neighbour of itself
     others = others[others != base.places.get((job.source, job.job_id), -1)]
-    near = base.near(shape, max(way.limits.farthest for way in ways.values()), others)
+    # one search for all scores, as far as the widest limit
+    near = base.series.within(shape, max(way.limits.farthest for way in ways.values()), others)
+    # what the search did not return is beyond every limit
     distances = np.full(len(base), np.inf)
     distances[near.places] = near.distances
     for name in target.names:
@@ -174,7 +172,7 @@ def _predicted_score(
     way: Way,
     settings: SimilarSettings,
     target: Target,
-    measured: Places,
+    measured: Ints,
     distances: Floats,
 ) -> dict[str, Any] | str:
     """Return the row of a score predicted from measured jobs, or the reason why it cannot be."""
@@ -187,6 +185,7 @@ def _predicted_score(
     jobs = measured[chosen]
     found = predicted(base.scores[name][jobs], distances[jobs], settings.aggregation)
     errors = way.errors.errors(found.spread)
+    # definitions of a score differ by what was measured: a mean over several of them is marked
     variants = {base.facts[job]["variant"] for job in jobs.tolist()}
     return {
         **{each: target.facts[each] for each in _COPIED},
@@ -212,13 +211,13 @@ def _predicted_score(
 
 
 def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) -> None:
-    """Replace the rows of the window in one switch."""
     days = Days.of_window(window)
     query = Query(("day",), (Count("n"),), where=(days,), over=PREDICTED_SCORES)
     before: set[date] = {row["day"] for row in store.aggregate(query).table.to_pylist()}
     by_day: dict[date, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["source"], row["job_id"], row["score_name"])):
         by_day.setdefault(row["day"], []).append(row)
+    # days without a prediction now must not keep those of before
     changes: list[Change] = [Hide(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
     for day, listed in sorted(by_day.items()):
         batches = rows_table(PREDICTED_SCORES, listed).to_batches()
@@ -229,7 +228,6 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
 
 
 def _said(name: str, way: Way, settings: SimilarSettings) -> str:
-    """Return a note on the limits and the number of jobs behind a score."""
     limit_b, limit_a = shown_limit(way.limits.limit_b), shown_limit(way.limits.limit_a)
     within = [] if limit_a is None else [f"{limit_a:.4g} for jobs of similar programs"]
     if settings.approach != "combined-2" and limit_b is not None:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from esjobs.core.metrics import metric
 from esjobs.records.series.blocks import Block
+from fitters.layout.arrays import Floats
 
 N_SAMPLES = 500
 """Samples of every job."""
@@ -19,13 +20,10 @@ BAND = N_SAMPLES // 10
 DURATION = (0.5, 2.0)
 """Accepted ratios of durations."""
 
-# A metric of which a larger part of the samples is missing is not there
-_MOST_MISSING = 0.5
+_MOST_MISSING = 0.5  # Share of missing samples beyond which a metric counts as not measured
 
-# Samples beyond are broken, as they are in records; their sums over units would leave float32
-_LARGEST = 1e18
+_LARGEST = 1e18  # Samples beyond are broken; their sums over units would leave float32
 
-Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 
 
@@ -69,6 +67,7 @@ def resampled(values: Floats, n_samples: int) -> Floats:
     >>> resampled(np.array([1.0, 3.0, 5.0]), 2).round(3).tolist()
     [1.667, 4.333]
     """
+    # the integral is linear inside a sample, so that its differences are exact means
     total = np.r_[0.0, np.cumsum(values)]
     edges = np.linspace(0, len(values), n_samples + 1)
     return np.diff(np.interp(edges, np.arange(len(total)), total)) * n_samples / len(values)
@@ -100,6 +99,7 @@ def _of_a_node(block: Block, row: int, name: str, nodes: int) -> Floats | None:
         means *= len(block.units[name][row]) / nodes
     instants = np.arange(len(measured_at))
     bridged = np.interp(instants, instants[measured_at], means)
+    # rates span orders of magnitude: by ratio, and 0 stays 0
     if described.unit.endswith("/s"):
         bridged = np.log1p(np.maximum(bridged, 0.0))
     return resampled(bridged, N_SAMPLES)

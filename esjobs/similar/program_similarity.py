@@ -3,14 +3,13 @@
 from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
 from esjobs.records.jobs.resolution import select
 from esjobs.similar.programs import Programs, similarity_of
 from esjobs.store.base import JobStore
+from fitters.layout.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 Key = tuple[str, str]
 
 NO_PROGRAMS = "no executable of a job of the knowledge base was scanned: esjobs symbols scan"
@@ -43,6 +42,7 @@ class ProgramSimilarity:
             return self._nothing
         if index not in self._found:
             among = self._similarity.similarity(index)
+            # jobs without a program have row -1, which is the last one: masked
             self._found[index] = np.where(self._rows >= 0, among[self._rows], np.nan)
         return self._found[index]
 

@@ -77,6 +77,7 @@ class Programs:
         self._by_name: dict[str, list[int]] = {}
         for index, row in enumerate(self.rows):
             self._by_name.setdefault(row["name"], []).append(index)
+        # versions and copies share a list: one fingerprint may have 100,000 names
         same: dict[str | None, list[str] | None] = {None: None}
         for row in self.rows:
             if row["digest"] not in same:
@@ -144,21 +145,21 @@ def similar_programs(
     Raises :class:`NoResultError` for an unknown job, a record without a program, or no result;
     :class:`UsageError` for an ambiguous job. Cost: executables once, jobs once.
     """
-    job_asked = _job(store, job_id, source)
+    target = _job(store, job_id, source)
     programs = Programs(store)
-    index = programs.executable_of(job_asked["executable"], job_asked["application"])
-    if not _name(job_asked):
+    index = programs.executable_of(target["executable"], target["application"])
+    if not _name(target):
         raise NoResultError(
             f"the record of job '{job_id}' has no program (executable, application); compare time series: "
             "esjobs similar --dynamic"
         )
-    # learned vectors cannot say why: what is shared is told by weights, whatever tells how alike programs are
+    # learned vectors cannot say why programs are similar: shared symbols are those of the weights, always
     weighted = StaticSimilarity(programs.fingerprints)
     near = np.full(len(programs.rows), np.nan)
     if isinstance(index, int):
         similarity = weighted if method == "tf-idf" else similarity_of(programs.fingerprints, method)
         near = similarity.similarity(index)
-    best, n_compared, left_out = _ranked(store, programs, job_asked, index, near, window, top)
+    best, n_compared, left_out = _ranked(store, programs, target, index, near, window, top)
     if not best:
         raise NoResultError(_nothing_similar(job_id, left_out))
     scores = _scores_of(store, best)
@@ -171,7 +172,7 @@ def similar_programs(
         measured = scores.get((row["source"], row["job_id"]), {})
         rows.append({**measured, **row, "rank": rank, "shared": shared})
     return SimilarPrograms(
-        pa.Table.from_pylist(rows, schema=COLUMNS), _name(job_asked), n_compared, dict(left_out)
+        pa.Table.from_pylist(rows, schema=COLUMNS), _name(target), n_compared, dict(left_out)
     )
 
 
@@ -195,7 +196,7 @@ def _name(job: Mapping[str, Any]) -> str:
 def _ranked(
     store: JobStore,
     programs: Programs,
-    job_asked: Mapping[str, Any],
+    target: Mapping[str, Any],
     index: int | str,
     near: npt.NDArray[np.float64],
     window: Window | None,
@@ -217,7 +218,7 @@ def _ranked(
         other = programs.executable_of(job["executable"], job["application"])
         if isinstance(other, int) and not np.isnan(near[other]):
             return other, float(near[other]), "symbols"
-        if _name(job) == _name(job_asked):
+        if _name(job) == _name(target):
             return other, None, "name"
         if module is not None and isinstance(other, int) and programs.rows[other]["module"] == module:
             return other, None, "module"
@@ -225,9 +226,10 @@ def _ranked(
 
     for batch in select(store, ["source", "job_id", *_RECORD], window):
         for job in batch.to_pylist():
-            if (job["source"], job["job_id"]) == (job_asked["source"], job_asked["job_id"]):
+            if (job["source"], job["job_id"]) == (target["source"], target["job_id"]):
                 continue
             key = (job["executable"], job["application"])
+            # many jobs, few programs
             if key not in measured:
                 measured[key] = judged(job)
             other, value, by = measured[key]

@@ -20,9 +20,8 @@ from esjobs.schema.similar import EXECUTABLES
 from esjobs.similar.symbols import NoProgramError, Symbols, read_symbols
 from esjobs.store.base import JobStore
 
-_PER_STEP = 100
-# Files that are published in one step, and bytes of their packed names, which bounds memory
-_PER_STEP_B = 32 * 2**20
+# Files published in one step, and bytes of their packed names, which bound the memory
+_PER_STEP, _PER_STEP_B = 100, 32 * 2**20
 _LONGEST_PATH = 4096
 
 
@@ -45,7 +44,7 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
     for met in _files(paths, rejected):
         n_files += 1
         try:
-            real = _resolved(met)
+            real = _resolved(met)  # several links to one file are one program
             if real in seen:
                 raise NoProgramError("already scanned")
             seen.add(real)
@@ -102,7 +101,7 @@ def _files(paths: Sequence[Path], rejected: Counter[str]) -> Iterator[str]:
             yield os.fspath(path)
             continue
         for folder, folders, names in os.walk(path, onerror=unreadable):
-            folders.sort()
+            folders.sort()  # in place, which os.walk follows: the same order everywhere
             rejected[_LINK] += sum(os.path.islink(os.path.join(folder, name)) for name in folders)
             yield from (os.path.join(folder, name) for name in sorted(names))
 
@@ -123,6 +122,7 @@ def _row(real: str, symbols: Symbols, module: str | None, now: datetime) -> dict
     path = _text(real)
     joined = "\0".join(symbols.names).encode()
     return {
+        # of the bytes: paths need not be valid text
         "executable": hashlib.blake2b(os.fsencode(real), digest_size=12).hexdigest(),
         "path": path[:_LONGEST_PATH],
         "name": path.rsplit("/", 1)[-1],
@@ -154,5 +154,4 @@ def _publish(store: JobStore, rows: Sequence[dict[str, Any]], counts: Counter[st
 
 
 def _text(path: str | Path) -> str:
-    """Return a path as valid text."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -100,6 +100,7 @@ def similar_jobs(
     if not candidates:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
         raise NoResultError(f"no job to compare '{job_id}' with: {reasons or 'no other job has time series'}")
+    # ties of distance are broken by position: an order that the store does not choose
     candidates.sort(key=lambda job: (job.source, job.job_id))
     return _answer(store, target, candidates, names, nodes, left_out, top)
 
@@ -122,7 +123,6 @@ def _source_and_metrics(store: JobStore, job_id: str, source: str | None) -> tup
 def _target(
     store: JobStore, job_id: str, source: str | None, metrics: Sequence[str]
 ) -> tuple[PreparedJob, tuple[str, ...]]:
-    """Return the job and the metrics in which it is compared."""
     source, stored = _source_and_metrics(store, job_id, source)
     wanted = _metrics(job_id, stored, metrics)
     where = [In("job_id", (job_id,)), In("source", (source,))]
@@ -156,10 +156,10 @@ def _metrics(job_id: str, stored: set[str], metrics: Sequence[str]) -> tuple[str
 def _recorded_nodes(
     store: JobStore, window: Window | None, target: PreparedJob
 ) -> dict[tuple[str, str], int | None]:
-    """Return the nodes of jobs by their records."""
     one = [In("source", (target.source,)), In("job_id", (target.job_id,))]
     names = ["source", "job_id", "nodes"]
     found: dict[tuple[str, str], int | None] = {}
+    # the job itself may lie outside the window
     for rows in (select(store, names, window), select(store, names, None, where=one)):
         for batch in rows:
             keys = zip(*(batch.column(name).to_pylist() for name in names[:2]), strict=True)
@@ -190,16 +190,16 @@ def _answer(
     from fitters import WarpedSeries
 
     values = np.stack([job.values for job in (target, *candidates) if job.values is not None])
+    # by what differs between these jobs, the target among them
     scale_of(values).apply(values)
     series = WarpedSeries(values[1:], BAND)
     nearest = series.nearest(values[0], len(candidates) if top is None else top)
     chosen = [candidates[index] for index in nearest.places.tolist()]
     ids = tuple({job.job_id for job in chosen})
-    records = _by_job(
-        select(store, ["source", "job_id", *_RECORD], None, where=[In("job_id", ids)]).read_all()
-    )
+    where = [In("job_id", ids)]
+    records = _by_job(select(store, ["source", "job_id", *_RECORD], None, where=where).read_all())
     scored = ["source", "job_id", *_SHOWN_SCORES]
-    scores = _by_job(read_table(store, SCORES, [In("job_id", ids)], scored))
+    scores = _by_job(read_table(store, SCORES, where, scored))
     rows = []
     for rank, (job, index) in enumerate(zip(chosen, nearest.places.tolist(), strict=True), start=1):
         shares = series.shares(values[0], index)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fitters.layout.arrays import Floats
+
 N_HASHES = 2**18
 """Hash values of names; with 10,000 names a collision has probability 4 %."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class StaticSimilarity:
         if not one or not other:
             return []
         names = sorted(set(one) & set(other))
+        # each shared name adds the square of its weight to the product of the two vectors
         norms = self._norms[self._row[i]] * self._norms[self._row[j]]
         shares = self._weights[hashed(names)] ** 2 / norms
         order = np.argsort(-shares, kind="stable")[:top]

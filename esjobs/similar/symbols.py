@@ -25,13 +25,11 @@ MOST_NAMES_B = 128 * 2**20
 """Bytes of all names of a file; an invalid byte counts four."""
 LONGEST = 1024
 """Bytes of a name; longer ones are cut."""
-# Flag of a section, SHF_COMPRESSED
-_COMPRESSED = 0x800
+_COMPRESSED = 0x800  # Flag of a section, SHF_COMPRESSED
 _MOST_SECTIONS = 20_000
 _PROGRAMS = ("ET_EXEC", "ET_DYN")
 _TABLES = {"SHT_SYMTAB": "symtab", "SHT_DYNSYM": "dynsym"}
-# Types of symbols that name a section or a source file, STT_SECTION and STT_FILE
-_NO_NAMES = (3, 4)
+_NO_NAMES = (3, 4)  # STT_SECTION and STT_FILE: symbols that name a section or a source file
 
 
 class NoProgramError(InputError):
@@ -57,8 +55,7 @@ def read_symbols(path: Path) -> Symbols:
     """Return the symbol names of an executable or shared library, sorted, without versions.
 
     Opens regular files only. Raises :class:`NoProgramError` for anything but a readable program,
-    :class:`MissingExtraError` without pyelftools. Memory: at
-    most ``MOST_B`` per table.
+    :class:`MissingExtraError` without pyelftools. Memory: at most ``MOST_B`` per table.
     """
     descriptor = _opened(path)
     with os.fdopen(descriptor, "rb") as file:
@@ -110,7 +107,6 @@ def _elftools(module: str) -> Any:
 
 
 def _found(elf: Any, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
-    """Return names by the kind of their table."""
     if elf["e_type"] not in _PROGRAMS:
         raise NoProgramError("not a program: an object file or a core dump")
     n_sections = elf.num_sections()

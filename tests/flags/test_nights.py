@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.flags.nights import read_notes
 from esjobs.flags.notes import acknowledge, answer
-from esjobs.flags.states import folded
 from esjobs.publish.publication import read_table, rows_table
 from esjobs.publish.retention import prune
 from esjobs.schema.catalogue import KINDS
@@ -20,7 +19,7 @@ from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_EVENTS, FLAG_HISTORY, FLAG_NOTES, FLAG_STATES, TABLES
 from esjobs.store.base import Hide, JobStore
 from tests.conftest import memory_session
-from tests.flags.verdict_nights import LONG, SETTINGS, SHORT, VerdictNights, night, verdict
+from tests.flags.verdict_nights import LONG, SETTINGS, SHORT, VerdictNights, folded, night, verdict
 from tests.messages import raised
 
 NOW = datetime(2025, 3, 1, 9, tzinfo=UTC)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from esjobs.flags.states import Evidence, Flag, NewDeclaration, Note, Sighting, after, folded
-from tests.flags.verdict_nights import SETTINGS, night
+from esjobs.flags.states import Evidence, Flag, NewDeclaration, Note, Sighting, after
+from tests.flags.verdict_nights import SETTINGS, folded, night
 
 AGAIN, CALM = "confirmed apart", "within the limit later"
 

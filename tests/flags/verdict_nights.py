@@ -27,6 +27,12 @@ def night(number: int) -> date:
     return FIRST + timedelta(days=number)
 
 
+def folded(events: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], str]:
+    """The state of every flag from its events, in any order."""
+    ordered = sorted(events, key=lambda row: (row["night"], row["position"]))
+    return {(row["level"], row["processing_type"], row["name"]): row["to_state"] for row in ordered}
+
+
 def verdict(
     name: str, deviation: float | None, *, error: float = 0.02, kind: str = "all", **more: Any
 ) -> dict[str, Any]:

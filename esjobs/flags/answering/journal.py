@@ -1,7 +1,7 @@
-"""Journal of what people enter on pages: one JSON object a line. Entries are appended;
-only forgetting a person rewrites them.
+"""Journal of what people enter on pages: one JSON object per line.
 
 The nights hold the only writer of an embedded store, so pages write here, and the next night enters it.
+Entries are appended; only forgetting a person rewrites them.
 """
 
 import fcntl
@@ -44,13 +44,15 @@ class Journal:
             entries = self.read()
             if any(each["id"] == identity for each in entries):
                 return identity
-            if entry.get("nonce") and _n_of(entries, entry["nonce"]) >= MOST_OF_LINK:
+            nonce = entry.get("nonce")
+            if nonce and sum(each.get("nonce") == nonce for each in entries) >= MOST_OF_LINK:
                 raise UsageError(
                     f"this link has been used {MOST_OF_LINK} times; reply to the mail for anything else"
                 )
             line = _line({"id": identity, **entry})
             # a line that a crash has cut stays apart from the next one
-            self._write(handle, line if self._ends_well() else b"\n" + line)
+            complete = self.path.read_bytes()[-1:] in (b"", b"\n")
+            self._write(handle, line if complete else b"\n" + line)
         return identity
 
     def read(self) -> list[dict[str, Any]]:
@@ -95,16 +97,12 @@ class Journal:
         _log.warning("the journal %s has an incomplete line of %d bytes", self.path, len(line))
         return None
 
-    def _ends_well(self) -> bool:
-        data = self.path.read_bytes()[-1:]
-        return data in (b"", b"\n")
-
     def _write(self, handle: int, line: bytes) -> None:
         if os.fstat(handle).st_size + len(line) > _MOST_B:
             raise StoreError(f"the journal {self.path} is full; move it away after a night")
         if os.write(handle, line) != len(line):
             raise StoreError(f"cannot write the journal {self.path}: the disk is full")
-        os.fsync(handle)
+        os.fsync(handle)  # the page says that it is stored
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -131,7 +129,3 @@ class Journal:
 
 def _line(entry: Mapping[str, Any]) -> bytes:
     return json.dumps(entry, ensure_ascii=True).encode() + b"\n"
-
-
-def _n_of(entries: list[dict[str, Any]], nonce: str) -> int:
-    return sum(each.get("nonce") == nonce for each in entries)

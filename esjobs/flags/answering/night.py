@@ -19,11 +19,10 @@ _COLUMNS = ("kind", "entered_by", "route", "level", "processing_type", "name", "
 
 
 def enter_night(work: NightWork) -> NightAccount:
-    """Enter what people have entered on pages since the night before. A night that is not the last enters
-    nothing: its flags may be final.
-    """
+    """Enter what people have entered on pages since the night before."""
     path = work.settings.section(WebSettings).journal_of(work.settings.location)
     entries = [] if path is None else Journal(path).read()
+    # a night that is not the last enters nothing: its flags may be final
     if not entries or work.night < max(remembered_nights(work.store), default=work.night):
         return NightAccount()
     n_entered, refused = enter(work.store, entries, work.night)

@@ -117,6 +117,7 @@ def _deviation(flag: Mapping[str, Any]) -> tuple[float, float, float] | None:
         scale = 1.0 + flag["deviation"]
         return (flag["deviation"], flag["deviation_err"] / scale, (flag["deviation_err_line"] or 0.0) / scale)
     if flag["origin"] == "default" and flag["estimate"] and flag["corepower"]:
+        # a default has no deviation of its own: its error follows from the interval of the estimate
         width = math.log(flag["estimate_high"] / flag["estimate_low"]) / (2 * HALF_WIDTH_90)
         own = (flag["k_err"] or 0.0) / flag["k"]
         line = math.sqrt(max(width**2 - own**2, 0.0))
@@ -148,7 +149,8 @@ class _FactReader:
                 self._states = read_states(store, window)
         self.shared = _shared_errors(store, run)
         self._declared = _declared_on(store, window)
-        self._first = _first_day(store)
+        first = store.span().first
+        self._first = None if first is None else first.date()
 
     def of(self, flag: Mapping[str, Any]) -> Facts:
         """Return the facts about the queue of a flag."""
@@ -198,6 +200,7 @@ class _FactReader:
         deviation, error, _ = _deviation(flag) or (0.0, 0.0, 0.0)
         total = math.log1p(deviation)
         if here is None and other is None and abs(total) > SURE * error:
+            # only models whose state no record tells may be in another one
             untold = {
                 model: part for model, part in machines.mix[name].items() if states.here(name, model) is None
             }
@@ -242,11 +245,6 @@ def _declared_on(store: JobStore, window: Window) -> dict[str, date]:
             day = row["valid_from"].date()
             newest[row["name"]] = max(day, newest.get(row["name"], day))
     return newest
-
-
-def _first_day(store: JobStore) -> date | None:
-    first = store.span().first
-    return None if first is None else first.date()
 
 
 def _rows(facts: Facts, flag: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -25,9 +25,10 @@ LEAST_KNOWN = 0.5  # Of the CPU time of a queue that must name CPU models, so th
 
 @dataclass(frozen=True)
 class Machines:
-    """Effects of queues and CPU models, and the CPU time of every pair. ``mix``: by queue, shares of CPU time
-    by model; empty if too few jobs name one. ``pairs``: the fitted queues and CPU models. ``buckets``: what
-    the effects were fitted to.
+    """Effects of queues and CPU models, and the CPU time of every pair.
+
+    ``mix``: by queue, shares of CPU time by model; empty if too few jobs name one. ``pairs``: the fitted
+    queues and CPU models. ``buckets``: what the effects were fitted to.
     """
 
     queues: Mapping[str, int]
@@ -38,20 +39,20 @@ class Machines:
     buckets: "Buckets"
 
     def own(self, queue: str) -> tuple[float, float] | None:
-        """Return the effect of a queue without its CPU models, with its error; None if they cannot be
-        separated.
-        """
+        """Return the effect of a queue beside its CPU models, and its error; None if inseparable."""
         number = self.queues.get(queue)
         if number is None or queue not in self.mix or not np.isfinite(self.effects.unit[number]):
             return None
-        weights = self._units(number)
+        # against the mean queue: the constant of all effects is arbitrary
+        solved = np.isfinite(self.effects.unit)
+        weights = np.where(solved, -1.0 / solved.sum(), 0.0)
+        weights[number] += 1.0
         error = math.sqrt(self.effects.variance(weights, np.zeros(len(self.models))))
         return float(self.effects.unit[number]), error
 
     def of_mix(self, mix: Mapping[str, float]) -> float:
-        """Return ln of the speed of a mix (shares of CPU time by model), up to a common constant. CPU time
-        adds up: the mean of speeds counts.
-        """
+        """Return ln of the speed of a mix (shares of CPU time by model), up to a common constant."""
+        # events per CPU time, weighted with CPU time: the mean of speeds counts
         solved = {model: share for model, share in mix.items() if self._solved(model)}
         total = sum(solved.values())
         return float(
@@ -101,17 +102,12 @@ class Machines:
         total = weights.sum()
         return weights / total if total else weights
 
-    def _units(self, number: int) -> Floats:
-        solved = np.isfinite(self.effects.unit)
-        weights = np.where(solved, -1.0 / solved.sum(), 0.0)
-        weights[number] += 1.0
-        return weights
-
 
 @dataclass(frozen=True)
 class Pair:
-    """A CPU model at a queue: ``relative`` is ln of its speed there over its mean over ``n_queues`` queues,
-    ``error`` the standard error.
+    """A CPU model at a queue.
+
+    ``relative``: ln of its speed there over its mean over ``n_queues`` queues; ``error``: of that.
     """
 
     queue: str
@@ -192,7 +188,7 @@ def _pairs(effects: fitters.Effects, rows: MachineSums) -> Iterator[Pair]:
     task = rows.task[kept]
     n_tasks = np.bincount(np.unique(np.stack([index, task]), axis=1)[0], minlength=len(pair))
     scatter = np.bincount(cluster[0], scores**2, len(pair)) / total**2
-    scatter *= n_units / np.maximum(n_units - 1, 1)
+    scatter *= n_units / np.maximum(n_units - 1, 1)  # the usual correction of few clusters
     variance = np.maximum(1.0 / total, scatter)
     own, of_class = pair // n_models, pair % n_models
     speed = effects.unit[own] - beyond

@@ -83,6 +83,7 @@ def take_apart(facts: Facts) -> list[Part]:
         said = _default(facts, None) if part == "declared default" else facts.why_unknown
         parts.add(part, total, facts.error, said)
         return _listed(parts)
+    # the order decides who explains first: what records tell comes before what is inferred
     own, own_error = facts.own
     mix, mix_error = total - own, math.hypot(facts.mix_error, facts.line_error)
     predicted = facts.corepower * math.exp(mix)
@@ -109,10 +110,11 @@ def take_apart(facts: Facts) -> list[Part]:
     if facts.origin == "default":
         parts.add("declared default", mix, mix_error, _default(facts, predicted))
         return _listed(parts)
-    if facts.then is not None and _explains_older(facts.then, mix):
-        effect_then, error_then = facts.then
+    effect_then, error_then = facts.then or (0.0, 0.0)
+    if abs(effect_then) > SURE * error_then and _lessens(effect_then, mix):
         mix -= effect_then
         parts.add("declared older than hardware", effect_then, error_then, _older(facts, effect_then))
+    # what is left of the mix: honest, if the value is one that some of its models would give
     model, distance, between = _nearest(facts, mix)
     near = abs(distance) <= max(SURE * mix_error, SCATTER)
     if near or between:
@@ -148,11 +150,6 @@ def in_one_sentence(facts: Facts, parts: Sequence[Part]) -> str:
     cause = _CAUSES.get(first.part, first.part)
     sentence = f"{first.sentence[:1].upper()}{first.sentence[1:]}"
     return f"Cause: {cause} ({how} of {signed_percent(facts.deviation)}). {sentence}."
-
-
-def _explains_older(then: tuple[float, float], mix: float) -> bool:
-    effect, error = then
-    return abs(effect) > SURE * error and _lessens(effect, mix)
 
 
 def _lessens(effect: float, mix: float) -> bool:

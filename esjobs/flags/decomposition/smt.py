@@ -99,11 +99,12 @@ def against_others(
         on += weight * here
     if covered < LEAST_COVERED:
         return None
-    # the range of the tables as a uniform distribution: models of one table err alike
+    # the range of the tables as a uniform distribution: models of one table share its error
     return SmtEffect(effect, spread / math.sqrt(3.0), on / covered)
 
 
 def _ratio(gain: float, here: float, elsewhere: float) -> float:
+    # speeds add up by CPU time, so that a share of it with SMT on takes the speed down in proportion
     return math.log((1.0 + (gain - 1.0) * here) / (1.0 + (gain - 1.0) * elsewhere))
 
 
@@ -117,10 +118,9 @@ def in_declaration(
     mix = machines.mix[queue]
     values = {True: 0.0, False: 0.0}
     spread = covered = on = 0.0
-    for model, share in mix.items():
-        by_smt = scores[model].by_smt if model in scores else {}
-        here = states.here(queue, model)
-        if here is None or True not in by_smt or False not in by_smt:
+    for model, by_smt in _of_both_states(mix, scores).items():
+        share, here = mix[model], states.here(queue, model)
+        if here is None:
             continue
         for state in values:
             low, high = by_smt[state]
@@ -128,6 +128,7 @@ def in_declaration(
             spread += share * (high - low) / 2 / (low + high)
         covered += share
         on += share * here
+    # a queue of both states has neither of the two values
     if covered < LEAST_COVERED or 0.1 < on / covered < 0.9:
         return None
     state = on / covered > 0.5
@@ -150,9 +151,7 @@ def inferred(
     SMT off declared, the reverse, anything else. ``mix``: shares of CPU time by model whose state is not
     recorded. None below a probability of 0.8, or if the tables cover less than half of all CPU time.
     """
-    both = {
-        model: scores[model].by_smt for model in mix if model in scores and scores[model].smt_gain is not None
-    }
+    both = _of_both_states(mix, scores)
     covered = sum(mix[model] for model in both)
     if covered < LEAST_COVERED:
         return None
@@ -168,6 +167,7 @@ def inferred(
     declares = {state: _normal(math.log(corepower / value), near) for state, value in values.items()}
     effects = {state: math.log(values[state] / values[not state]) for state in values}
     runs = {state: _normal(deviation - effect, math.hypot(error, near)) for state, effect in effects.items()}
+    # the value that another cause declares: one of the tables', or anything near
     middle = math.sqrt(values[True] * values[False])
     any_value = (sum(declares.values()) + _normal(math.log(corepower / middle), _ANY_VALUE)) / 3
     weights = {state: (1 - _OTHER_CAUSE) / 2 * declares[not state] * runs[state] for state in values}
@@ -176,6 +176,15 @@ def inferred(
     if not total or weights[state] < LIKELY * total:
         return None
     return SmtEffect(effects[state], spread, float(state), weights[state] / total)
+
+
+def _of_both_states(
+    mix: Mapping[str, float], scores: Mapping[str, ReferenceScore]
+) -> dict[str, Mapping[bool | None, tuple[float, float]]]:
+    # Lowest and highest score by state of SMT, of the CPU models that the tables give both ways.
+    return {
+        model: scores[model].by_smt for model in mix if model in scores and scores[model].smt_gain is not None
+    }
 
 
 def _normal(distance: float, width: float) -> float:

@@ -31,9 +31,7 @@ MIX_CHANGED = "CPU mix changed"
 
 @dataclass(frozen=True)
 class MixChange:
-    """Change of ln k predicted by another mix of CPU models, its error, and the model with the largest change
-    of its share of CPU time.
-    """
+    """Predicted change of ln k by another mix of CPU models, and the model whose share changed most."""
 
     change: float
     error: float
@@ -44,9 +42,7 @@ class MixChange:
 
 @dataclass(frozen=True)
 class ReleaseChange:
-    """Change of ln k predicted from the tasks of a release on a CPU model, and its error; ``share``: of the
-    release in the CPU time of the model after the change.
-    """
+    """Predicted change of ln k by a release on a CPU model; ``share``: of its CPU time after the change."""
 
     release: str
     model: str
@@ -81,7 +77,7 @@ def mix_change(
     if sides[0] is None or sides[1] is None:
         return None
     usable = sides[0], sides[1]
-    shares = [_shares(side) for side in usable]
+    shares = [shares_of_models(side) for side in usable]
     models = sorted(shares[0].keys() | shares[1].keys())
     old, new = (sum(part[model] * factors[model][0] for model in part) for part in shares)
     changes = {model: shares[1].get(model, 0.0) - shares[0].get(model, 0.0) for model in models}
@@ -105,7 +101,8 @@ def _with_factors(side: CpuTime, factors: Mapping[str, tuple[float, float]]) -> 
     return usable
 
 
-def _shares(side: CpuTime) -> dict[str, float]:
+def shares_of_models(side: CpuTime) -> dict[str, float]:
+    """Return the share of each CPU model in the CPU time."""
     seconds: dict[str, float] = defaultdict(float)
     for (_, model), (part, _) in side.items():
         seconds[model] += part
@@ -120,7 +117,7 @@ def _error_of_shares(sides: Sequence[CpuTime], k: Mapping[str, float]) -> float:
     the same machines. A task on both sides is one. As wide as two errors of Student's t with the effective
     number of tasks; a side with one model has the error of one more job of both sides' mix.
     """
-    shares = [_shares(side) for side in sides]
+    shares = [shares_of_models(side) for side in sides]
     pool = {model: sum(part.get(model, 0.0) for part in shares) / len(shares) for model in k}
     scores: dict[str | None, float] = defaultdict(float)
     parts: dict[str | None, float] = defaultdict(float)
@@ -249,10 +246,10 @@ def described(
     queue: tuple[str, float] | None = None,
     release: ReleaseChange | None = None,
 ) -> dict[str, Any]:
-    """Return cause and sentence of a change, and the numbers behind them; ``queue``: see
-    :func:`queue_behind`; ``release``: one that explains the change.
+    """Return cause and sentence of a change, and the numbers behind them.
 
-    An edited declaration is never the cause: it cannot change the speed of a machine.
+    ``queue``: see :func:`queue_behind`; ``release``: one that explains the change. An edited declaration is
+    never the cause: it cannot change the speed of a machine.
     """
     step = change.step
     day = day_of(step.day)
@@ -281,9 +278,12 @@ def described(
     if not said:
         said.append(f"unknown; {_unexplained(change, mix)}")
     beside = "" if edit is None else f" {_edited(edit)}"
-    since = f"since {day}{_interval(step.day_low, step.day_high)}"
+    since = f"since {day}"
+    if step.day_low != step.day_high:
+        since += f" (between {day_of(step.day_low)} and {day_of(step.day_high)})"
     how = f"{speed(size)} (± {percent(error)})"
     weekly, head = None, f"{change.name} runs {how} {since}"
+    # of a slope the pace says more than its size so far
     if isinstance(step, Slope):
         weekly = math.expm1(7 * step.per_day)
         head = f"{change.name} has changed by {signed_percent(weekly)} a week {since}: now {how}"
@@ -324,7 +324,3 @@ def _edited(edit: Edit) -> str:
 
 def _said(value: float | None) -> str:
     return "nothing" if value is None else f"{value:.4g}"
-
-
-def _interval(low: int, high: int) -> str:
-    return "" if low == high else f" (between {day_of(low)} and {day_of(high)})"

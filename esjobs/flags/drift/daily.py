@@ -69,11 +69,15 @@ def _of_level(level: str, rows: TaskSums, solved: KnownOfTasks) -> Iterator[dict
         buckets, "gamma", "variance", robust="reject", sigma_int=solved.sigma_int.get(level)
     )
     units = fit.units
+    # other components have scales of their own
     good = (units.status == "ok") & (units.component == 0) & np.isfinite(units.k_err_stat)
     if good.sum() < _LEAST_NAMES:
         return
-    number_of = np.array([_number(part) for part in parts])
+    # the same number for a task on every day; 48 bits, which any engine's floats keep
+    digests = (blake2b(repr(part).encode(), digest_size=6).digest() for part in parts)
+    number_of = np.array([float(int.from_bytes(digest, "big")) for digest in digests])
     shares = _shares(fitters.bucket_table(fit))
+    # each day has a scale of its own: that of the run, over the median name, makes days comparable
     scale = _scale(units.name[good], units.k[good], solved.factors.get(level, {}))
     # a few tasks that contradict each other move all names that they link, by more than their errors say
     misfit = float(np.fmax(1.0, fit.components.S[0]))
@@ -88,11 +92,6 @@ def _of_level(level: str, rows: TaskSums, solved: KnownOfTasks) -> Iterator[dict
             "tasks": number_of[shares[units.name[index]][0]].tolist(),
             "task_parts": shares[units.name[index]][1].tolist(),
         }
-
-
-def _number(task: tuple[str | None, str | None, str | None]) -> float:
-    # The same on every day; 48 bits, which any engine's floats keep.
-    return float(int.from_bytes(blake2b(repr(task).encode(), digest_size=6).digest(), "big"))
 
 
 def _shares(table: fitters.BucketTable) -> dict[str, tuple[Ints, Floats]]:

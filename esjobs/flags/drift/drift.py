@@ -45,7 +45,7 @@ from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.drift import DAILY_FACTORS, DRIFT, DRIFTS
 from esjobs.schema.jobs import DAYS
 from esjobs.schema.speed import FACTORS, SPEED
-from esjobs.store.base import Generation, JobStore
+from esjobs.store.base import JobStore
 
 # What of the factors of days that are stored a search looks at
 _LOOKED_AT = columns("day level name k k_err_stat k_err_int fingerprint tasks task_parts site")
@@ -67,7 +67,7 @@ def drift(store: JobStore, clock: Clock, settings: object, window: Window | None
     A day is fitted once, and again if its jobs change, not for a later run: nights can be repeated. Raises
     :class:`NoResultError` without such a run.
 
-    Cost: the buckets of the fitted days, one by one; the daily factors of the period; two small queries per
+    Cost: the buckets of the fitted days, day by day; the daily factors of the period; two small queries per
     change of a queue.
     """
     run = run_of_everything(store, SPEED, "fit", window)
@@ -86,7 +86,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     looked_at = Days("day", first, question.window.last_day)
     fingerprints = fingerprints_of_days(store, looked_at)
     stored = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT)
-    # without its tasks nobody knows what a day has in common with others: it is made again, or left out
+    # without its tasks it is unknown what a day has in common with others: it is made again, or left out
     stored = stored.filter(pc.and_(_of_days(stored, fingerprints), pc.is_valid(stored["tasks"])))
     sites = known_sites(store, run.window)
     within = {day: fingerprint for day, fingerprint in fingerprints.items() if day >= run.window.first_day}
@@ -96,7 +96,8 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     for day in wanted:
         rows = list(factors_of_day(store, day, fingerprints[day], solved, sites))
         made += rows
-        written.append(_replaced(store, day, rows))
+        batches = rows_table(DAILY_FACTORS, rows).to_batches()
+        written.append(store.replace(DAILY_FACTORS, str(day), batches))
     fresh = rows_table(DAILY_FACTORS, made).select(stored.column_names)
     daily = pa.concat_tables([stored.filter(pc.invert(_of_days(stored, wanted))), fresh])
     searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
@@ -104,7 +105,12 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     queues = _queues_of_sites(daily)
     changed = any(search.changes for search in searches.values())
     k = _cpu_factors(store, run) if changed else {}
-    releases = _releases_of_models(store, searches["cpu_model"], k, last)
+    behind = {
+        change.name: release_behind(store, change, k, last)
+        for change in searches["cpu_model"].changes
+        if last is not None
+    }
+    releases = {name: release for name, release in behind.items() if release is not None}
     found = [
         row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues, k, releases)
     ]
@@ -123,6 +129,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         },
         window=str(question.window),
     )
+    # noon of the last day with factors: until then the data reach
     moment = None if last is None else datetime.combine(last, midnight(12), UTC)
     return Outcome(report, {DRIFTS: rows_table(DRIFTS, found)}, written, moment)
 
@@ -159,10 +166,6 @@ def _queues_of_sites(daily: pa.Table) -> dict[str, set[str]]:
     for site, name in zip(queues["site"].to_pylist(), queues["name"].to_pylist(), strict=True):
         found[site].add(name)
     return found
-
-
-def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> Generation:
-    return store.replace(DAILY_FACTORS, str(day), rows_table(DAILY_FACTORS, rows).to_batches())
 
 
 def _jobs_of(change: Change, queues: Sequence[str]) -> In | None:
@@ -202,15 +205,6 @@ def _drift_rows(
         edit = edit_beside(edits.get(change.name, ()), change)
         rows.append({**_found(change), **described(change, mix, edit, queue, release), "speed_run": run.run})
     return rows
-
-
-def _releases_of_models(
-    store: JobStore, search: Search, k: Mapping[str, tuple[float, float]], last: date | None
-) -> dict[str, ReleaseChange]:
-    if last is None:
-        return {}
-    found = {change.name: release_behind(store, change, k, last) for change in search.changes}
-    return {name: release for name, release in found.items() if release is not None}
 
 
 def _found(change: Change) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from esjobs.core.query import Days, Present, Query, Sum
 from esjobs.core.window import Window
-from esjobs.flags.drift.causes import MIX_DAYS, CpuTime, ReleaseChange, explains_half
+from esjobs.flags.drift.causes import MIX_DAYS, CpuTime, ReleaseChange, explains_half, shares_of_models
 from esjobs.flags.drift.series import Change, day_of
 from esjobs.records.jobs.resolution import aggregate
 from esjobs.schema.jobs import BUCKETS
@@ -36,6 +36,7 @@ def release_behind(
     end = min(last, first + timedelta(days=MIX_DAYS - 1))
     span = Window.of_days(first - timedelta(days=MIX_DAYS), end)
     release_of = _releases(store, span)
+    # one release for all tasks cannot be told from everything else that changed
     if len(set(release_of.values())) < 2:
         return None
     before = _costs(store, span.first_day, first - timedelta(days=1))
@@ -102,11 +103,7 @@ def through_models(
 
     ``found``: by CPU model; ``after``: its CPU time after the change. None if they explain less than half.
     """
-    total = sum(seconds for seconds, _ in after.values())
-    parts: dict[str, float] = defaultdict(float)
-    for (_, model), (seconds, _) in after.items():
-        if model in found:
-            parts[model] += seconds / total
+    parts = {model: share for model, share in shares_of_models(after).items() if model in found}
     if not parts:
         return None
     size = sum(part * found[model].change for model, part in parts.items())
@@ -122,6 +119,7 @@ def _mean(rows: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
     value, weight = np.array(rows).T
     weight = weight / weight.sum()
     mean = float(weight @ value)
+    # Kish's number of equal tasks with the same scatter of their mean
     n_effective = 1.0 / float(weight @ weight)
     scatter = math.sqrt(float(weight @ (value - mean) ** 2) * n_effective / max(n_effective - 1.0, 0.5))
     return mean, scatter / math.sqrt(n_effective), scatter
@@ -153,4 +151,5 @@ def _releases(store: JobStore, span: Window) -> dict[str, str]:
     where = (Present("release"), Present("task_id"))
     rows = aggregate(store, ("task_id", "release"), (Sum("cpu_s", "cpu_s"),), span, where=where).table
     found = rows.sort_by([("cpu_s", "ascending"), ("release", "ascending")]).to_pylist()
+    # ascending: the last one, of most CPU time, stays
     return {row["task_id"]: row["release"] for row in found}

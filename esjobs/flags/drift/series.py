@@ -30,8 +30,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Search:
-    """Result of a search. ``n_names``: searched names; ``n_short``: names with too few days; ``n_small``:
-    significant changes that may be too small to matter.
+    """Changes, and the number of searched names.
+
+    ``n_short``: names with too few days; ``n_small``: significant changes that may be too small to matter.
     """
 
     changes: tuple[Change, ...]
