@@ -16,7 +16,7 @@ from esjobs.records.clusters.description import Subcluster
 PROBLEM = "{where}: {fact} is {value!r:.60}"
 """Beginning of a message about a fact."""
 
-PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 """Prefixes of units; kilo is written either way."""
 
 
@@ -108,7 +108,7 @@ def _amount(part: Mapping[str, Any], key: str, where: str) -> float | None:
             f"{PROBLEM.format(where=where, fact=key, value=value)}; expected a number, 0 or more"
         )
     prefix = (unit.get("prefix") or "") if isinstance(unit, Mapping) else ""
-    if prefix not in PREFIXES:
+    if prefix not in _PREFIXES:
         raise InputError(f"{where}: unknown prefix {prefix!r:.20} in the unit of {key}; use k, M, G, T or P")
     # 0 stands for a peak that nobody measured
-    return float(value) * PREFIXES[prefix] or None
+    return float(value) * _PREFIXES[prefix] or None

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.core.metrics import other
-from esjobs.records.clusters.clustercockpit import PREFIXES
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
 from esjobs.records.ingest.formats.job_files import Books
@@ -32,7 +31,8 @@ from esjobs.records.names.applications import Applications
 from esjobs.records.series.rows import Series
 from esjobs.schema.series import SERIES
 
-_PREFIXES = {**PREFIXES, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_PREFIXES |= {"m": 1e-3, "u": 1e-6, "n": 1e-9}
 # prefixes to try where a value is impossible with the one given
 _SMALLER = {"T": "G", "G": "M", "M": "K", "P": "T"}
 _WORDS = {"kilo": "K", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "milli": "m"}
