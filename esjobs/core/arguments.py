@@ -79,10 +79,7 @@ class QueryOptions(TypedDict, total=False):
 
 
 def window_of(window: WindowLike, now: Callable[[], datetime] | None = None) -> Window | None:
-    """Return the window, or None;
-
-    ``now`` is the clock that relative periods such as ``yesterday`` refer to.
-    """
+    """Return the window, or None; ``now``: clock of relative periods such as ``yesterday``."""
     return None if window is None else Window.of(window, None if now is None else now())
 
 
@@ -92,6 +89,7 @@ def day_of(day: date | str) -> date:
     >>> day_of("2018-08-01")
     datetime.date(2018, 8, 1)
     """
+    # first: a datetime is a date too
     if isinstance(day, datetime):
         return day.date()
     if isinstance(day, date):
@@ -113,6 +111,7 @@ def listed(values: Names) -> tuple[str, ...]:
     supplied: object = values
     if not isinstance(supplied, Iterable):
         raise UsageError(f"expected one or several names as texts; got {_described(supplied)}")
+    # read once: an iterator is empty afterwards
     names = tuple(supplied)
     for name in names:
         if not isinstance(name, str):
@@ -146,6 +145,7 @@ def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
 
 def count_of_runs(name: str, number: object, what: str = "runs") -> None:
     """Raise :class:`UsageError` unless a count is None or a non-negative integer."""
+    # True is an integer to Python
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
         raise UsageError(f"{name} must be a whole number of {what}, 0 or more; got {number!r}")
 

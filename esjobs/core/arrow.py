@@ -16,6 +16,7 @@ _TYPES: dict[FieldType, pa.DataType] = {
     "integer": pa.int64(),
     "number": pa.float64(),
     "boolean": pa.bool_(),
+    # microseconds, which every engine holds; nanoseconds end in the year 2262
     "time": pa.timestamp("us", tz="UTC"),
     "day": pa.date32(),
     "map": pa.map_(pa.string(), pa.float64()),
@@ -54,6 +55,7 @@ def reader_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Record
         yield from batches
 
     stream = batches_once()
+    # weakly: a stream that nobody reads any more may go
     _STREAMS.add(stream)
     return pa.RecordBatchReader.from_batches(schema, stream)
 
@@ -63,6 +65,7 @@ _STREAMS: weakref.WeakSet[Generator[pa.RecordBatch]] = weakref.WeakSet()
 
 @atexit.register
 def _end_streams() -> None:
+    # a copy: streams leave the set while they are closed
     for stream in list(_STREAMS):
         with contextlib.suppress(Exception):
             stream.close()

@@ -8,10 +8,11 @@ Table = TypeVar("Table")
 
 
 class OfStore(Generic[Table]):
-    """A table by store: its owner's where one was given, else the shipped one, read when asked for."""
+    """Table of each store: its own if one was supplied, else the shipped one, read at first use."""
 
     def __init__(self, shipped: Callable[[], Table]) -> None:
         self._shipped = shipped
+        # weak: a store that is closed and gone does not stay in memory for its table
         self._own: weakref.WeakKeyDictionary[object, Table] = weakref.WeakKeyDictionary()
 
     def use(self, store: object, table: Table) -> None:

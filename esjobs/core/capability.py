@@ -43,6 +43,7 @@ class Capability:
     sections: tuple[tuple[str, Lazy], ...] = ()
     steps: tuple[StepEntry, ...] = ()
     facade: Lazy | None = None
+    # not part of the hash, which a mapping does not have
     offers: Mapping[str, Lazy] = field(default_factory=dict, hash=False)
     after_ingest: Lazy | None = None
     schema: str = ""
@@ -61,6 +62,7 @@ def ordered(steps: Iterable[StepEntry]) -> tuple[StepEntry, ...]:
     waiting = list(steps)
     done: dict[str, StepEntry] = {}
     while waiting:
+        # the first in order, so that independent steps stay in the order of the catalogue
         ready = next((each for each in waiting if done.keys() >= set(each.after)), None)
         if ready is None:
             raise ValueError(

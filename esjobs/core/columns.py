@@ -16,6 +16,20 @@ SCOPE = (
     column("scope", "keyword", "all, or the restriction of the run, such as 'queue=CERN'"),
 )
 """Columns that separate the rows of a run from other windows and restricted runs; always the last."""
+ORIGIN = (*PROVENANCE, *SCOPE)
+
+OF_JOB = (
+    column("queue", "keyword", "queue, as jobs name it"),
+    column("user", "keyword", "user of the job"),
+    column("project", "keyword", "group, account or project that is charged"),
+    column("application", "keyword", "program or package of the job"),
+)
+"""Columns that repeat the record of a job: a cluster cannot join, and dashboards filter by them."""
+OF_WORK = (
+    *OF_JOB,
+    column("processing_type", "keyword", "processing type"),
+    column("cpu_model", "keyword", "canonical CPU model; null if unknown"),
+)
 
 RUN_BEFORE = column(
     "run_before",

@@ -19,6 +19,7 @@ ALTERNATIVES: frozenset[Operator] = frozenset({"=", "~", "is missing"})
 """Operators that say what a field may be: of several conditions with them one has to hold."""
 BOUNDS: frozenset[Operator] = frozenset({"<", "<=", ">", ">="})
 
+# longer operators first: "<=" would else be "<" with a value that begins with "="
 _CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(!=|!~|<=|>=|=|<|>|~)(.*)", re.DOTALL | re.ASCII)
 _IS = re.compile(
     r"\s*([A-Za-z_]\w*)\s+is\s+(missing|present|not\s+missing)\s*", re.DOTALL | re.ASCII | re.IGNORECASE
@@ -58,7 +59,8 @@ def read_condition(text: str) -> Condition:
     """
     if state := _IS.fullmatch(text):
         name, kind = state.groups()
-        return Condition(fields.field(name).name, _state(kind.lower()))
+        is_missing = kind.lower() == "missing"
+        return Condition(fields.field(name).name, "is missing" if is_missing else "is present")
     parts = _CONDITION.fullmatch(text)
     if parts is None:
         raise UsageError(f"'{text}' is not a condition; {_EXPECTED}")
@@ -86,10 +88,6 @@ def named(text: str) -> str:
     return name.group() if name else ""
 
 
-def _state(kind: str) -> Operator:
-    return "is missing" if kind == "missing" else "is present"
-
-
 def _values(condition: str, text: str) -> tuple[str, ...]:
     """Split a list at commas; a quoted value is literal, with ``""`` for a quote."""
     values: list[str] = []
@@ -104,6 +102,7 @@ def _values(condition: str, text: str) -> tuple[str, ...]:
                 raise UsageError(
                     f"'{condition}' has an empty value in its list; for jobs without a value use: is missing"
                 )
+            # queue==CERN, or efficiency<>1: a slip rather than a value
             if value[0] in '"=<>!~':
                 raise UsageError(
                     f"'{condition}' has a value that begins with {value[0]}; write it in double quotes, and "
@@ -121,6 +120,7 @@ def quoted(value: str) -> str:
     >>> quoted("CERN"), quoted("a,b"), quoted('say "so"')
     ('CERN', '"a,b"', 'say "so"')
     """
+    # everything that read_condition would trim, split or take for an operator
     plain = value and value == value.strip() and "," not in value and value[0] not in '"=<>!~'
     return value if plain else '"' + value.replace('"', '""') + '"'
 
@@ -167,9 +167,11 @@ def matches(text: str, pattern: str) -> bool:
     text = text.lower()
     if not rest:
         return text == first
+    # both ends must fit without overlap: "a*a" does not match "a"
     if not text.startswith(first) or len(text) < len(first) + len(rest[-1]):
         return False
     at, end = len(first), len(text) - len(rest[-1])
+    # the leftmost match of each part leaves most room for the others
     for part in rest[:-1]:
         at = text.find(part, at, end)
         if at < 0:

@@ -21,6 +21,7 @@ def read(variables: Mapping[str, str], model: type, ignored: Collection[str] = (
     {'min_events': '3', 'finished_states': ['done']}
     """
     values: dict[str, object] = {}
+    # sections before their keys: the variable of a key overrides that of its section
     for variable in sorted(variables, key=lambda each: each.count("__")):
         name = variable.upper()
         if not name.startswith(PREFIX) or name in ignored:
@@ -57,7 +58,9 @@ def keys_of(kind: Any) -> dict[str, Any]:
 
 def _annotation(kind: Any, path: Collection[str]) -> Any:
     for key in path:
-        (kind,) = [keys[key] for each in _options(kind) if key in (keys := keys_of(each))][:1] or [None]
+        # of an optional section, the member of the union that has the key
+        tables = (keys_of(each) for each in _options(kind))
+        kind = next((keys[key] for keys in tables if key in keys), None)
     return kind
 
 
@@ -75,6 +78,7 @@ def _value(text: str, annotation: Any) -> object:
     """Return a parsed list or table where one is expected and the text is JSON, else the text."""
     expected = any(get_origin(each) in (tuple, list, dict) or keys_of(each) for each in _options(annotation))
     if expected:
+        # not JSON: pydantic refuses the text and says what it expects
         with contextlib.suppress(ValueError):
             return json.loads(text)
     return text

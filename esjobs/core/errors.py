@@ -39,6 +39,7 @@ class EsjobsError(Exception):
     """
 
     def __str__(self) -> str:
+        # when shown, not when raised: secrets may be learned in between
         return visible(redact(super().__str__()))
 
     def __repr__(self) -> str:

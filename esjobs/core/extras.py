@@ -27,6 +27,7 @@ def require(module: str, *, extra: str, needed_by: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
+        # a library that is there but lacks one of its own: a broken installation, not an extra
         if error.name is None or error.name.partition(".")[0] != library:
             raise
         missing = f"{needed_by} requires {PACKAGES[library]}, which is not installed"

@@ -32,6 +32,7 @@ def spare_pandas() -> None:
     """
     if "pandas" in sys.modules:
         return
+    # Arrow looks for pandas once, at its first conversion, and remembers the answer
     absent = _Absent()
     sys.meta_path.insert(0, absent)
     try:

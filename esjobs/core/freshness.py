@@ -45,6 +45,7 @@ class Freshness:
         """
         if self.end is None or self.now is None:
             return None
+        # jobs of a day that is not over have an age of 0
         return max(0.0, (self.now - self.end).total_seconds() / 86_400)
 
     @property

@@ -11,5 +11,6 @@ def content_id(content: Mapping[str, object], length: int = 12) -> str:
     >>> content_id({"a": 1, "b": "x"}) == content_id({"b": "x", "a": 1})
     True
     """
+    # sorted and ASCII: the same bytes on every machine
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.blake2b(canonical.encode(), digest_size=32).hexdigest()[:length]

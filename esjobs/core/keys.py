@@ -69,4 +69,4 @@ def beginning(part: Part, day: date) -> date:
     >>> beginning("week", date(2025, 7, 2)).isoformat(), beginning("month", date(2025, 7, 2)).isoformat()
     ('2025-06-30', '2025-07-01')
     """
-    return day - timedelta(days=day.weekday()) if part == "week" else day.replace(day=1)
+    return day - timedelta(days=day.weekday()) if part == "week" else day.replace(day=1)  # ISO weeks

@@ -51,37 +51,19 @@ METRICS: tuple[TimeMetric, ...] = (
     TimeMetric("flops_dp_s", "1/s", "floating-point operations a second in double precision", "sum", "cpu"),
     TimeMetric("flops_sp_s", "1/s", "floating-point operations a second in single precision", "sum", "cpu"),
     TimeMetric(
-        "vector_frac",
-        "1",
-        "share of floating-point operations that are vectorised",
-        "mean",
-        "cpu",
-        LARGEST_SHARE,
+        "vector_frac", "1", "vectorised share of floating-point operations", "mean", "cpu", LARGEST_SHARE
     ),
     TimeMetric("processes", "processes", "processes of the job", "sum", "cpu"),
     TimeMetric("threads", "threads", "threads of the job", "sum", "cpu"),
     TimeMetric("gpu_load", "1", "share of the time that a GPU is busy", "mean", "gpu", LARGEST_SHARE),
     TimeMetric("gpu_mem_used_b", "B", "memory in use on a GPU", "sum", "gpu"),
-    TimeMetric(
-        "gpu_mem_load",
-        "1",
-        "share of the time that the memory of a GPU is busy",
-        "mean",
-        "gpu",
-        LARGEST_SHARE,
-    ),
+    TimeMetric("gpu_mem_load", "1", "share of time with busy GPU memory", "mean", "gpu", LARGEST_SHARE),
     TimeMetric("gpu_power_w", "W", "power of a GPU", "sum", "gpu"),
     TimeMetric("gpu_clock_hz", "Hz", "clock of a GPU", "mean", "gpu"),
     TimeMetric("gpu_sm_active", "1", "share of time that multiprocessors work", "mean", "gpu", LARGEST_SHARE),
+    TimeMetric("gpu_mem_active", "1", "share of time with GPU memory traffic", "mean", "gpu", LARGEST_SHARE),
     TimeMetric(
-        "gpu_mem_active", "1", "share of time that GPU memory moves data", "mean", "gpu", LARGEST_SHARE
-    ),
-    TimeMetric(
-        "mem_used_b",
-        "B",
-        "memory in use: resident memory of the job, or what its node has in use",
-        "sum",
-        "memory",
+        "mem_used_b", "B", "memory in use: resident memory of the job, or of its node", "sum", "memory"
     ),
     TimeMetric("mem_pss_b", "B", "memory in use, what processes share divided among them", "sum", "memory"),
     TimeMetric("mem_virtual_b", "B", "virtual memory", "sum", "memory"),
@@ -92,16 +74,15 @@ METRICS: tuple[TimeMetric, ...] = (
     TimeMetric("disk_read_b_s", "B/s", "bytes that read calls brought from devices", "sum", "io"),
     TimeMetric("disk_write_b_s", "B/s", "bytes that write calls sent to devices", "sum", "io"),
     TimeMetric("metadata_ops_s", "1/s", "files opened and closed a second", "sum", "io"),
+    # counters of nodes: jobs that share a node share them
     TimeMetric("net_b_s", "B/s", "bytes received and sent over the network of the nodes", "sum", "network"),
     TimeMetric("net_read_b_s", "B/s", "bytes received over the network of the nodes", "sum", "network"),
     TimeMetric("net_write_b_s", "B/s", "bytes sent over the network of the nodes", "sum", "network"),
-    TimeMetric(
-        "net_packets_s", "1/s", "packets received and sent over the network of the nodes", "sum", "network"
-    ),
+    TimeMetric("net_packets_s", "1/s", "packets received and sent by the nodes", "sum", "network"),
     TimeMetric("power_w", "W", "power of sockets, or of the nodes that a meter sees", "sum", "energy"),
     TimeMetric("mem_power_w", "W", "power of main memory", "sum", "energy"),
 )
-"""In the order in which people read of them."""
+"""In display order."""
 
 _BY_NAME = {metric.name: metric for metric in METRICS}
 _NO_NAME = re.compile(r"[^a-z0-9_]+")

@@ -114,6 +114,7 @@ def sure(value: float | None) -> str:
 def _percent(value: float | None, error: float | None, sign: str) -> str:
     if value is None:
         return MISSING
+    # a ratio to nearly nothing: its digits say nothing
     if abs(value) > 1e6:
         return _signs(f"{value:{sign}.0e} × 100 %")
     widest = abs(value) if error is None else abs(error) * 10
@@ -139,11 +140,14 @@ def number(value: float | None, error: float | None = None) -> str:
     value = value if abs(value) > _ROUND_OFF else 0.0
     if value != 0 and not 1e-6 <= abs(value) < 1e7:
         return _signs(f"{value:.2e}" + (f" ± {error:.0e}" if error is not None else ""))
+    # rounded first: 0.09999 has the decimals of 0.1
     places = _decimals(float(f"{value:.3g}"))
+    # digits before the point that the error makes meaningless become zeros
     if error is not None and error >= 100:
         places = 1 - math.floor(math.log10(error))
         value, error = round(value, places), round(error, places)
         places = 0
+    # to the first digit of the error, unless value and error would get more than two further decimals
     elif error is not None and error > 0:
         first = -math.floor(math.log10(error))
         places = first if places < first <= places + 2 else max(0, min(places, first + 1))
@@ -159,6 +163,7 @@ def estimate(value: float, error: float | None) -> str:
     if error is None or not 1e-6 < error < 10:
         return number(value, error)
     first = math.floor(math.log10(error))
+    # one digit would change an error such as 1.4 by a third
     leading = round(error / 10.0**first)
     return _fixed(value, error, max(0, (1 if leading == 1 else 0) - first))
 
@@ -181,6 +186,7 @@ def amount(value: float) -> str:
     >>> amount(0.39312), amount(12345.6), amount(-3.0), amount(1234.5), amount(1.5e12)
     ('0.3931', '12,346', '−3', '1,234', '1,500,000,000,000')
     """
+    # "z" turns a rounded -0 into 0
     return _signs(f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:z.4g}")
 
 
@@ -202,6 +208,7 @@ def duration(seconds: float) -> str:
     >>> duration(75), duration(150), duration(9000), duration(86400 * 3), duration(0.25)
     ('75 s', '2.5 min', '2.5 h', '3 d', '0.25 s')
     """
+    # 75 s rather than 1.2 min
     size, unit = next(((size, unit) for size, unit in _TIMES if abs(seconds) >= 2 * size), (1.0, "s"))
     value = seconds / size
     return _signs(f"{value:,.0f} {unit}" if abs(value) >= 100 else f"{value:z.2g} {unit}")
@@ -213,6 +220,7 @@ def day_range(start: datetime, end: datetime) -> str:
     >>> day_range(datetime(2025, 6, 12, tzinfo=UTC), datetime(2025, 6, 19, tzinfo=UTC))
     '2025-06-12 to 2025-06-18'
     """
+    # half-open: a window that ends at midnight does not touch the day that begins there
     last = (end - timedelta(microseconds=1)).astimezone(UTC).date()
     first = start.astimezone(UTC).date()
     return f"{first}" if first == last else f"{first} to {last}"

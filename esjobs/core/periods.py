@@ -18,6 +18,7 @@ _YEAR = re.compile(r"\d{4}", re.ASCII)
 _MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-[wW](\d{2})", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+# nine digits are beyond the calendar, and still quick to compute with
 _LAST_SO_MANY = re.compile(r"(?:last-)?(\d{1,9})-?(h|hours?|d|days?|w|weeks?)", re.ASCII)
 _ONE_DAY = timedelta(days=1)
 
@@ -59,6 +60,7 @@ def relative_period(text: str, now: datetime) -> Span | None:
         return _midnight(first), _midnight(last + _ONE_DAY)
     if counted := _LAST_SO_MANY.fullmatch(word):
         number, unit = int(counted[1]), counted[2][0]
+        # hours end now, days at the last midnight: only whole days can be aggregated
         if unit == "h":
             return now - timedelta(hours=number), now
         return _midnight(today - timedelta(days=number * (7 if unit == "w" else 1))), _midnight(today)
@@ -70,7 +72,7 @@ def is_relative(text: str) -> bool:
     try:
         return relative_period(text, datetime(2000, 1, 1, tzinfo=UTC)) is not None
     except (OverflowError, ValueError):
-        return True
+        return True  # of this form, although outside of the calendar
 
 
 def is_period(text: str) -> bool:

@@ -34,7 +34,7 @@ AUTHORS = frozenset({"entered_by", "account", "acknowledged_by"})
 """Columns of kind ``user`` that say who did something: their rows are about something else."""
 
 KEPT_TEXTS = frozenset({"cpu_raw"})
-"""Texts that are no free ones."""
+"""Columns of type text that hold no sentences."""
 
 KEPT = frozenset(
     (
@@ -88,9 +88,7 @@ END_STATES = frozenset(
 
 
 def kind_of_names(column: Field) -> str | None:
-    """Return the kind of names in a column:
-
-    ``user``, ``project``, ``host``, ``path``, ``id``, or its own name.
+    """Return the kind of names in a column: ``user``, ``project``, ``host``, ``path``, ``id`` or its own.
 
     None if the column names nobody or holds no texts.
 
@@ -100,6 +98,7 @@ def kind_of_names(column: Field) -> str | None:
     """
     if column.type != "keyword" or column.values:
         return None
+    # a keyword that is in neither list may name people: its own kind, so that it is pseudonymised
     return PERSONAL.get(column.name) or (None if column.name in KEPT else column.name)
 
 

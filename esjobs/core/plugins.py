@@ -31,12 +31,25 @@ def plugin(group: str, name: str, check: Callable[[object], Checked]) -> Checked
     Raises :class:`UsageError` for an object that cannot be used: package, entry point, why.
     """
     found = tuple(entry_points(group=group, name=name))
+    # the same package found twice on the path, as when installed for development, is no conflict
     if len({each.value for each in found}) > 1:
         raise UsageError(
             f"several packages provide entry point '{name}' of {group}: {_packages(found)}; uninstall all "
             "but one"
         )
-    return _loaded(found[0], check) if found else None
+    if not found:
+        return None
+    entry = found[0]
+    try:
+        return check(entry.load())
+    except MemoryError:
+        raise
+    # whatever the code of another package raises, or its exit, must not end the program
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"{_packages([entry])}: entry point '{entry.name}' of {entry.group} ({entry.value}) cannot be "
+            f"loaded: {broken(error)}; repair or uninstall the package"
+        ) from error
 
 
 def usable_plugins(
@@ -81,16 +94,3 @@ def warn(line: str) -> None:
 def _packages(found: Collection[EntryPoint]) -> str:
     names = {f"{each.dist.name} {each.dist.version}" for each in found if each.dist is not None}
     return " and ".join(sorted(names))
-
-
-def _loaded(entry: EntryPoint, check: Callable[[object], Checked]) -> Checked:
-    try:
-        return check(entry.load())
-    except MemoryError:
-        raise
-    # whatever the code of another package raises, or its exit, must not end the program
-    except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"{_packages([entry])}: entry point '{entry.name}' of {entry.group} ({entry.value}) cannot be "
-            f"loaded: {broken(error)}; repair or uninstall the package"
-        ) from error

@@ -229,6 +229,7 @@ class Query:
     books: bool = True
 
     def __post_init__(self) -> None:
+        # made from fields of jobs only: result tables have their days and bins as columns
         for made in self.made:
             if made.name not in self.keys or self.over is not None:
                 raise UsageError(
@@ -273,6 +274,7 @@ class Query:
             raise UsageError(f"rows of '{table.name}' have no drop rules; use a filter")
         if self.window is not None and not table.time:
             raise UsageError(f"rows of '{table.name}' have no time; omit the window")
+        # a day cannot be cut: rows of half a day would be all of its rows, or none
         if self.window is not None and table.column(table.time).type == "day":
             self.window.require_whole_days(f"a query over '{table.name}'")
 

@@ -15,10 +15,10 @@ INTERVAL_SIGMAS = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 """Half the width of an interval in standard errors."""
 
 NOISE_SIGMAS = 3.0
-"""A difference is larger than its noise from so many standard errors on: once in 370 where there is none."""
+"""Standard errors above which a difference is not noise; without a difference exceeded once in 370."""
 
 LEAST_ALIKE = 0.5
-"""Groups that stand out are left out of the rest while so large a part of its jobs is left.
+"""Least share of the jobs that must remain in the rest when outlying groups are excluded from it.
 
 As points out of control are when the limits of a control chart are set (D. C. Montgomery, Introduction to
 Statistical Quality Control, phase I): one bad group would else make all others look good.
@@ -39,6 +39,7 @@ def wilson(share: Floats, count: Floats, sigmas: float = INTERVAL_SIGMAS) -> tup
     """
     square = sigmas**2
     with np.errstate(divide="ignore", invalid="ignore"):
+        # the roots p of (share - p)^2 = sigmas^2 p (1 - p) / n, as centre and half-width
         middle = (share + square / (2 * count)) / (1 + square / count)
         within = np.maximum(share * (1 - share), 0.0) / count + square / (4 * count**2)
         reach = sigmas * np.sqrt(within) / (1 + square / count)
@@ -52,6 +53,7 @@ def shares_differ(share: Floats, count: Floats, rest: Floats, rest_count: Floats
     """
     low, high = wilson(share, count, NOISE_SIGMAS)
     rest_low, rest_high = wilson(rest, rest_count, NOISE_SIGMAS)
+    # of each interval the side that faces the other share counts
     above = share - rest > np.hypot(share - low, rest_high - rest)
     below = rest - share > np.hypot(high - share, rest - rest_low)
     return np.asarray(above | below, np.bool_)

@@ -58,6 +58,7 @@ def excerpt(text: str, most: int) -> str:
 def _parts(secret: str) -> Iterator[str]:
     rest = secret.partition("://")[2]
     authority, _, below = rest.partition("/")
+    # the last one: a password may contain an @
     login = authority.rpartition("@")[0]
     if not rest or login or below:
         yield secret
@@ -108,8 +109,10 @@ def _base64_forms(secret: str) -> Iterator[str]:
         except UnicodeEncodeError:
             continue
         yield base64.b64encode(data).decode().rstrip("=")
+        # base64 encodes three bytes at a time: a secret may begin at each of them
         for before in range(3):
             encoded = base64.b64encode(bytes(before) + data).decode()
+            # without the characters that also encode bits of what stands before or behind the secret
             common = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
             if len(common) >= _SHORTEST_INSIDE:
                 yield common
@@ -125,6 +128,7 @@ def _written(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     forms = {
         escaped,
+        # escaped by a shell, by JSON or by repr, once or again
         rf"\\+{escaped}",
         # a percent sign that was quoted again is %25
         _bytes(r"%(?:25)*", data),

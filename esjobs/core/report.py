@@ -41,6 +41,7 @@ class RunReport:
         'fit: 59 buckets, 220 factor rows, 0.2 s (d5f6)'
         """
         text = f"{self.step}: {self.rows_in:,} {self.rows_are}"
+        # a load: its balance in one line
         if "stored" in self.counts and self.rows_become == "rows":
             text += f" = {self.counts['stored']:,} stored + {self.counts['updated']:,} updated"
             if self.counts.get("unchanged"):

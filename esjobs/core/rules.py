@@ -26,6 +26,7 @@ class CleaningRules:
     max_wall_s: float = 30 * 86400.0
     min_efficiency: float = 0.0
     max_efficiency: float = 2.0
+    # merging is I/O, and the others are tests: their CPU time per event is not that of physics work
     excluded_types: tuple[str, ...] = ("merge", "pmerge", "panda*", "ganga*", "hammercloud*", "gangarobot*")
 
     @classmethod
@@ -51,13 +52,14 @@ class CleaningRules:
             DropRule(
                 "excluded processing type", NotLike("processing_type", self.excluded_types), missing="pass"
             ),
+            # last, so that this count says how many usable jobs lack nothing but a task
             DropRule("no task", Present("task_id")),
         )
 
     @property
     def digest(self) -> str:
         """Short name of these rules; buckets of another digest are stale."""
-        return content_id({name: _plain(value) for name, value in asdict(self).items()})
+        return content_id(asdict(self))
 
 
 LARGEST = 10**9
@@ -97,7 +99,3 @@ def unusable(rules: CleaningRules) -> tuple[str, object, str] | None:
     if not all(pattern.strip(" *") for pattern in rules.excluded_types):
         return "excluded_types", list(rules.excluded_types), "a list of types; no type is empty or only *"
     return None
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value

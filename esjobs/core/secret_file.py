@@ -30,6 +30,7 @@ class SecretFile:
             raise SettingsError(
                 f"cannot read {self.what} from {self.path}: {reason}; check the path and its permissions"
             ) from None
+        # editors end the last line; some end lines with a carriage return
         value = text.partition("\n")[0].removesuffix("\r")
         if not value.strip():
             raise SettingsError(f"cannot read {self.what} from {self.path}: its first line is empty")

@@ -16,6 +16,6 @@ def no_flag(value: object) -> object:
 
 
 Number = Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=LARGEST)]
-"""None or more, and no slip of the keyboard."""
+"""Zero or more, below a limit that only typing errors exceed."""
 Count = Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=LARGEST)]
-"""At least one, and no slip of the keyboard."""
+"""At least one, with the same limit."""

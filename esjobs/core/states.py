@@ -7,6 +7,7 @@ FINISHED = ("finished",)
 
 FAILED_KINDS: Mapping[str, tuple[str, ...]] = {
     "failed": ("failed",),
+    # Slurm's DEADLINE: ended at the deadline that the user had set
     "timeout": ("timeout", "deadline"),
     "out of memory": ("out_of_memory",),
     "node failure": ("node_fail", "boot_fail", "launch_failed", "reconfig_fail"),

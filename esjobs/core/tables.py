@@ -46,6 +46,7 @@ class Table:
 
     def __post_init__(self) -> None:
         ordered = (item.removeprefix("-") for item in self.order)
+        # a misspelt column fails at import, and not in the middle of a night
         for name in (self.partition, *ordered, *self.key, *self.before, *map(name_before, self.before)):
             self.column(name)
 
@@ -61,6 +62,7 @@ class Table:
     @property
     def layout(self) -> str:
         """Digest of the columns; a change marks partitions as out of date."""
+        # meanings and units may be reworded without making stored rows stale
         return content_id({item.name: item.type for item in self.columns})
 
     @property

@@ -14,4 +14,5 @@ def verdict_order(flag: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
     """
     deviation = flag["deviation"]
     size = 0.0 if deviation is None else abs(deviation)
+    # names last: equal deviations keep one order everywhere
     return flag["confirmed"] is not True, deviation is None, -size, str(flag["name"])

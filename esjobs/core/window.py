@@ -104,6 +104,7 @@ class Window:
         if isinstance(value, str):
             return cls.parse(value, now)
         period: Any = value
+        # a pandas Period by its members: importing pandas to ask for the type takes half a second
         if hasattr(period, "start_time") and hasattr(period, "freq"):
             return cls.of((period.start_time, (period + 1).start_time))
         if isinstance(value, date):
@@ -126,6 +127,7 @@ class Window:
     @classmethod
     def of_days(cls, first: date, last: date) -> "Window":
         """Return the whole days from first to last, both included."""
+        # Python has no midnight after it
         if last == date.max:
             raise WindowError(
                 f"no window can end after {last}, the last possible day; correct the times of the jobs"
@@ -180,6 +182,7 @@ def _period(text: str, now: datetime | None) -> Window | None:
             return Window(*span)
     except (ValueError, OverflowError) as error:
         raise WindowError(f"'{text}' is not in the calendar; {_ACCEPTED}") from error
+    # below the entry points nobody reads the clock
     if now is None and is_relative(text):
         raise WindowError(
             f"'{text}' is relative to the present time, which is not available here; specify START/END"

@@ -53,11 +53,11 @@ VARIED: tuple[str, ...] = (
 )
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 HALVES: tuple[str, ...] = ("half of the tasks", "half of the time")
-"""Kinds of which the sign is asked only: half of the jobs have larger errors."""
+"""Kinds that must keep the sign only: half of the jobs have larger errors."""
 DIFFERENT_HALVES = "halves that differ"
 """Halves of the time between which the speed changed beyond errors: half the limit must survive both."""
 STRAYS = "strays put back"
-"""The one under which the whole limit must survive: nothing says that strays are not of the name."""
+"""Kind under which the complete limit must hold: the strays may well belong to the name."""
 
 INVALID = "invalid record"
 """Reason in the books for a document that is no job: what ``esjobs ingest`` would have rejected."""
@@ -71,11 +71,11 @@ SURE = 0.95
 DEVIATION_LIMIT = 0.20
 """Relative deviation that is accepted, unless a setting says otherwise."""
 
+# only levels need other words than their names
 _NOUNS = {"queue": ("queue", "queues"), "site": ("site", "sites"), "cpu_model": ("CPU model", "CPU models")}
 
 GOOD, FAIR = 0.9, 0.8
-"""The usual limits of parallel efficiencies: from the first on nothing needs to be done, below the second
-something should be."""
+"""Usual limits of parallel efficiencies: good from the first on, to be improved below the second."""
 
 
 def noun(level: str, count: int = 2) -> str:
@@ -117,4 +117,4 @@ NOT_MEASURED = ("ESJOBS_TALP", "off")
 """Variable and value that switch a launch off; with any other value it is an unknown setting."""
 
 CHANGED_SPEED = "as if its speed had changed"
-"""Part of the reason of a name whose records are not in doubt but its hardware: it is to be judged anew."""
+"""Part of the reason of a name whose hardware is in doubt, not its records: it is judged anew."""

@@ -25,6 +25,7 @@ def predecessor(
     do not change it.
     """
     new = list(entries)
+    # entries of this publication replace those of an earlier answer to the same question
     replaced = {row["run_step"] for row in new}
     stored = entries_of(store, question.kind)
     runs = runs_of([*(row for row in stored if row["run_step"] not in replaced), *new], question.kind)
@@ -41,6 +42,7 @@ def with_before(store: JobStore, table: Table, rows: pa.Table, run: StoredRun | 
     """Return rows with the values of a previous run in their ``_before`` columns; null if absent there."""
     if run is None:
         return rows
+    # one read for all rows, which are matched by key here: stores have no joins
     read = read_table(store, table, [In("run", (run.run,))], [*table.key, *table.before]).to_pylist()
     by_key = {tuple(row[name] for name in table.key): row for row in read}
     keys = zip(*(rows.column(name).to_pylist() for name in table.key), strict=True)

@@ -54,6 +54,7 @@ def find_run(
     if complete:
         return complete[0]
     reached = set().union(*(item.steps for item in runs))
+    # of what no run has reached, the first step is the one to name
     lacking = [step for step in steps if step not in reached]
     which = f"run '{run}'" if run else "a run"
     raise NoResultError(
@@ -101,6 +102,7 @@ def _remedy(
     for item in latest_first(item for item in begun if first in item.steps):
         comparable = [other for other in stored if first in other.steps and other.window == item.window]
         lacking = [step for step in steps if step not in item.steps]
+        # the command of a step continues the run of its window that was begun last
         if item == max(comparable, key=_began(first)) and lacking:
             return f", or run: esjobs {lacking[-1]} --window {item.window}"
     chosen = window or next((item.window for item in latest_first(begun)), None)
@@ -134,6 +136,7 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime |
     """
     earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
     comparable = latest_first(item for item in earlier if as_long(item.window, latest.window))
+    # data that end by then, and not windows: a window may reach beyond its last jobs
     found = next((item for item in comparable if since is None or item.reach <= since), None)
     if found is not None:
         return found
@@ -171,6 +174,7 @@ def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:
 def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
     """Return the run of this id or unique prefix. Raises :class:`NoResultError` if ambiguous."""
     matching = [item for item in runs if item.run.startswith(run)]
+    # a complete id is never ambiguous, even if others begin with it
     exact = [item for item in matching if item.run == run]
     if len(matching) > 1 and not exact:
         raise NoResultError(f"run id prefix '{run}' is ambiguous; add characters")
@@ -187,6 +191,7 @@ def read_results(
     rows = read_table(store, table, [In("run", (run.run,)), *filters], columns)
     names = table.shown_order
     preferred = run.kind.preferred(run.settings)
+    # lexsort takes the least important key first
     ranks = [
         _ranks(rows.column(name.removeprefix("-")), name[0] == "-", preferred.get(name, ()))
         for name in reversed(names)
@@ -195,7 +200,7 @@ def read_results(
 
 
 def _ranks(column: pa.ChunkedArray, descending: bool, first: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return sort ranks of a column: preferred values, others, missing."""
+    # distinct values are few: they are sorted once, and rows look up their ranks
     values = pc.unique(column).to_pylist()
     preferred = {value: rank for rank, value in enumerate(first)}
     others = sorted(

@@ -13,6 +13,7 @@ from esjobs.store.base import Hide, JobStore
 def remove_import(store: JobStore, table: Table, import_id: str, step: str) -> RunReport:
     """Remove an import. Raises :class:`NoResultError` if it does not exist."""
     began = time.perf_counter()
+    # counted first: afterwards nobody sees them
     rows = count_rows(store, table, [In("import_id", (import_id,))])
     if not rows:
         raise NoResultError(

@@ -22,6 +22,7 @@ def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
     """Return unrestricted runs first, then by reach of data, end of window and time of creation."""
 
     def rank(item: StoredRun) -> tuple[Any, ...]:
+        # newest, then id: two runs with equal data must not change places between two questions
         return not item.restriction, item.reach, item.end, item.newest, item.run
 
     return sorted(runs, key=rank, reverse=True)
@@ -68,7 +69,6 @@ def publish(
 def _latest_changes(
     store: JobStore, kind: Kind, changes: Iterable[Change], entries: Sequence[Mapping[str, Any]]
 ) -> list[Change]:
-    """Return the changes of the latest runs that follow from a publication."""
     replaced = {
         change.partition
         for change in changes
@@ -77,8 +77,10 @@ def _latest_changes(
     left = [row for row in entries_of(store, kind) if row["run_step"] not in replaced]
     after = _rows(runs_of([*left, *entries], kind), _preferred_length(store, kind))
     before = _latest_rows(store, kind)
+    # all other columns follow from these
     if _facts(before) == _facts(after):
         return []
+    # pointers and rows in one change set: readers of both see the same run
     rows = rows_table(LATEST_RUNS, after)
     return [store.replace(LATEST_RUNS, kind.name, rows.to_batches()), *_pointers(kind, before, after)]
 
@@ -87,7 +89,8 @@ def _shown(latest: Mapping[tuple[int, str], StoredRun], preferred: int | None) -
     unrestricted = [key for key in latest if key[1] == EVERYTHING]
     if not unrestricted or preferred is None:
         return next(iter(unrestricted), None)
-    ties = [key for key in unrestricted if _as_far(latest[key], latest[unrestricted[0]])]
+    first = latest[unrestricted[0]]
+    ties = [key for key in unrestricted if (latest[key].reach, latest[key].end) == (first.reach, first.end)]
     # the longest that is not longer than preferred, else the shortest
     return min(ties, key=lambda key: (key[0] > preferred, abs(key[0] - preferred)))
 
@@ -99,6 +102,7 @@ def _rows(runs: Iterable[StoredRun], preferred: int | None) -> list[dict[str, An
     """
     latest: dict[tuple[int, str], StoredRun] = {}
     for run in latest_first(run for run in runs if run.complete):
+        # the first of each length and scope is its latest
         latest.setdefault((run.window.days, run.scope), run)
     shown = _shown(latest, preferred)
     return [
@@ -130,10 +134,6 @@ def _pointers(
         if row["shown"]:
             runs[""] = row["run"]
     return [PointLatest(table, run, length) for length, run in runs.items() for table in kind.tables]
-
-
-def _as_far(run: StoredRun, first: StoredRun) -> bool:
-    return (run.reach, run.end) == (first.reach, first.end)
 
 
 def _latest_rows(store: JobStore, kind: Kind) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@ def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.
     listed = list(rows)
     allowed = set(table.column_names)
     for row in listed:
+        # Arrow would drop a misspelt column silently
         unknown = set(row) - allowed
         if unknown:
             raise KeyError(f"table {table.name} has no column {sorted(unknown)[0]}")
@@ -46,6 +47,7 @@ def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.
 
 def finite(value: Any) -> float | None:
     """Return a finite float or None: stores hold null, never NaN."""
+    # NaN would compare differently in every engine
     return float(value) if value is not None and math.isfinite(value) else None
 
 
@@ -57,6 +59,7 @@ def tidy(store: JobStore) -> None:
     """
     try:
         store.sweep()
+    # both need somebody: going on would hide them behind the next error
     except (PublishedError, ReopenError):
         raise
     except StoreError as error:
@@ -82,6 +85,7 @@ def newest(table: tables.Table, rows: Iterable[Mapping[str, Any]]) -> list[Mappi
     """Return the rows that count: of those with the same key the one that was imported last."""
     kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["imported_at"]):
+        # in order of import: later rows overwrite earlier ones
         kept[tuple(row[name] for name in table.key)] = row
     return list(kept.values())
 

@@ -44,6 +44,7 @@ class Publisher:
         entries = [entry(question, outcome, self._clock()) for outcome in reported]
         changes: list[Change] = [change for outcome in outcomes for change in outcome.written]
         compared = any(table.before for outcome in outcomes for table in outcome.rows)
+        # stored with the rows: a comparison must not change when older windows are fitted later
         earlier = predecessor(self._store, question, entries) if compared else None
         for outcome in outcomes:
             changes += self._write(question, outcome, earlier)
@@ -55,21 +56,11 @@ class Publisher:
         # one switch for results, accounts and the pointer to the latest run: readers see all of it or nothing
         publish(self._store, question.kind, changes, entries)
         for report in reports:
-            _log.info(
-                "%s: %d %s, %d %s, run %s of %s",
-                report.step,
-                report.rows_in,
-                report.rows_are,
-                report.rows_out,
-                report.rows_become,
-                report.run,
-                question.window,
-            )
+            _log.info("%s of %s", report.headline, question.window)
         tidy(self._store)
         return reports
 
     def _write(self, question: Question, outcome: Outcome, earlier: StoredRun | None) -> list[Generation]:
-        """Write the rows of an outcome into the partition of its run; not yet visible."""
         run = outcome.report.run
         stamp = origin(question, run)
         written = []

@@ -44,6 +44,7 @@ class Question:
 
         ``settings`` has the kind's sections as attributes; ``versions`` adds to those of the kind.
         """
+        # no others: settings that cannot change the answer must not change the run id
         sections = {name: _plain(getattr(settings, name)) for name in kind.sections}
         all_versions = {**kind.versions, **(versions or {})}
         return cls(kind, window, sections, tuple(tasks), tuple(where), all_versions)
@@ -56,6 +57,7 @@ class Question:
         tasks, where = (tuple(rest.pop(name, ())) for name in ("tasks", "where"))
         for name in ("window", "kind"):
             rest.pop(name, None)
+        # what is left are the versions of methods
         return cls(run.kind, run.window, sections, tasks, where, rest)
 
     def describe(self) -> dict[str, Any]:
@@ -64,6 +66,7 @@ class Question:
             **({"kind": self.kind.name} if self.kind.named else {}),
             "window": str(self.window),
             **self.settings,
+            # sorted: the order of conditions does not change the answer
             "tasks": sorted(self.tasks),
             "where": sorted(self.where),
             **self.versions,
@@ -81,7 +84,7 @@ class Question:
 
 
 def _plain(section: Any) -> dict[str, Any]:
-    """Return a section of the settings as plain JSON data."""
+    # through JSON, so that a new question equals one that was read back
     values = section.model_dump(mode="json") if hasattr(section, "model_dump") else asdict(section)
     plain: dict[str, Any] = json.loads(json.dumps(values))
     return plain

@@ -4,7 +4,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -55,6 +55,7 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     entries = read_table(store, RUNS, columns=COLUMNS).to_pylist()
     for kind in kinds:
         runs = runs_of(entries, kind)
+        # runs with reports but no results, as of a step that failed
         alone = [
             run for run in runs_of(entries, kind, every_step=True) if run.steps.keys().isdisjoint(kind.steps)
         ]
@@ -84,6 +85,7 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
         *("prune", "-", n_runs, n_runs - len(gone), time.perf_counter() - began),
         rows_are="runs",
         rows_become="kept",
+        # the unary plus leaves out counts of 0
         dropped=dict(+dropped),
         counts=counts,
         notes=tuple(_reason(run, keep) for run in (*gone, *idle)) if dry_run else (),
@@ -108,6 +110,7 @@ def _old(runs: Sequence[StoredRun], keep: Keep | int) -> list[StoredRun]:
 def _kept(runs: Sequence[StoredRun], keep: Keep) -> list[StoredRun]:
     """Return the runs to keep of one kind, length and scope, latest first."""
     complete = [run for run in runs if run.complete]
+    # the latest always stays, as readers see it without naming a run
     kept = [*(complete or runs)[:1], *runs[: keep.newest]]
     periods: tuple[tuple[int, Callable[[date], tuple[int, ...]]], ...] = (
         (keep.daily, lambda day: (day.toordinal(),)),
@@ -118,19 +121,14 @@ def _kept(runs: Sequence[StoredRun], keep: Keep) -> list[StoredRun]:
         latest: dict[tuple[int, ...], StoredRun] = {}
         # complete ones first: of a period one that can be shown
         for run in (*complete, *runs):
-            latest.setdefault(period(_last_day(run.reach)), run)
+            latest.setdefault(period((run.reach - timedelta(microseconds=1)).date()), run)
         kept += [latest[each] for each in sorted(latest, reverse=True)[:number]]
     return kept
-
-
-def _last_day(end: datetime) -> date:
-    return (end - timedelta(microseconds=1)).date()
 
 
 def _hidden(
     kind: Kind, runs: Iterable[StoredRun], alone: Iterable[StoredRun], entries: Iterable[Mapping[str, Any]]
 ) -> list[Change]:
-    """Return the changes that retire runs, including reports without results."""
     with_results = {run.run for run in runs}
     gone = with_results | {run.run for run in alone}
     changes: list[Change] = [Hide(table, run) for run in sorted(with_results) for table in kind.tables]

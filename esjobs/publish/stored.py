@@ -44,6 +44,7 @@ class StoredRun:
     @property
     def reach(self) -> datetime:
         """End of the last day with data, at most the end of the window."""
+        # a record from the future must not make its run the latest for ever
         return min(self.window.end, day_after(self.newest), self.data_end)
 
     @property
@@ -93,6 +94,7 @@ def scope_of(tasks: Iterable[str], where: Iterable[str]) -> str:
     >>> scope_of(["42"], ["queue=CERN"]), scope_of([], [])
     ('queue=CERN, task_id=42', 'all')
     """
+    # sorted: equal restrictions are one scope
     return ", ".join(sorted([*(f"task_id={task}" for task in tasks), *where])) or EVERYTHING
 
 
@@ -103,6 +105,7 @@ def stored_runs(store: JobStore, kind: Kind, run: str | None = None) -> list[Sto
 
 def entries_of(store: JobStore, kind: Kind, run: str | None = None) -> list[dict[str, Any]]:
     """Return the entries of ``runs`` that make the runs of a kind."""
+    # steps of other kinds share the table
     where = [In("step", tuple(kind.steps)), *([In("run", (run,))] if run is not None else [])]
     entries: list[dict[str, Any]] = read_table(store, RUNS, where, COLUMNS).to_pylist()
     return entries
@@ -126,6 +129,7 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
         if not kind.asks(settings):
             continue
         window = Window(steps[0]["window_start"], steps[0]["window_end"])
+        # a step that was repeated may have seen more days than the others
         data_end = min(step["data_end"] for step in steps)
         made = {step["step"]: step["at"] for step in steps}
         runs.append(StoredRun(kind, run, window, settings, made, data_end))

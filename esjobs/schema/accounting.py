@@ -1,4 +1,4 @@
-"""Sums over jobs as accounting systems exchange them; no single job can be told from them."""
+"""Sums over jobs as accounting systems exchange them, without single jobs."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -38,6 +38,7 @@ ACCOUNTING = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("first_end", "time", "earliest end of a job", "UTC"),
         column("last_end", "time", "latest end of a job", "UTC"),
+        # as APEL has it: WallDuration counts once whatever the cores
         column("wall_s", "number", "sum of wall-clock time, not multiplied by cores", "s"),
         column("cpu_s", "number", "sum of CPU time over cores", "s"),
         column("core_s", "number", "wall-clock time x cores", "core s"),
@@ -45,13 +46,9 @@ ACCOUNTING = Table(
         column("hs06_cpu_s", "number", "normalised CPU time", "HS06 s"),
         column("hs23_wall_s", "number", "normalised wall-clock time, not multiplied by cores", "HS23 s"),
         column("hs23_cpu_s", "number", "normalised CPU time", "HS23 s"),
-        column(
-            "hs06_per_core", "number", "declared HS06 per core, from normalised over plain wall-clock time"
-        ),
+        column("hs06_per_core", "number", "declared HS06 per core: normalised over plain wall-clock time"),
         column("hs23_per_core", "number", "declared HS23 per core, computed likewise"),
-        column(
-            "declared", "boolean", "true if the site declared a score per core; false: default of 12 HS06"
-        ),
+        column("declared", "boolean", "true if the site declared a score per core; false: 12 HS06"),
         column("efficiency", "number", "CPU time over wall-clock time x cores; null with a remark"),
         column("remark", "keyword", "reason for a missing efficiency", values=tuple(REMARKS)),
         column("source", "text", "source file"),

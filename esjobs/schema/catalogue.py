@@ -1,4 +1,4 @@
-"""Every table of every capability, and the kinds of runs that make some; the one list of them.
+"""Tables of all capabilities, and the kinds of runs that make them.
 
 Stores, ``show``, the terminal, the session, exports and the documentation follow from it.
 """
@@ -49,7 +49,7 @@ GROUP = "esjobs.capabilities"
 
 
 def _foreign(own: dict[str, ModuleType]) -> tuple[dict[str, ModuleType], tuple[Capability, ...]]:
-    """The modules of tables, and the capabilities, of other packages that can be used."""
+    """Return modules of tables and capabilities of other packages, as far as usable."""
     modules: dict[str, ModuleType] = {}
     taken = {table.name for module in own.values() for table in module.TABLES}
 
@@ -59,6 +59,7 @@ def _foreign(own: dict[str, ModuleType]) -> tuple[dict[str, ModuleType], tuple[C
         if found.schema:
             module = import_module(found.schema)
             _require_tables(module.TABLES, getattr(module, "KINDS", ()), taken)
+            # tables of one package may not collide with those of another one either
             taken.update(table.name for table in module.TABLES)
             modules[found.name] = module
         return replace(found, package=package_of(GROUP, found.name))

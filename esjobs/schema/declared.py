@@ -21,6 +21,7 @@ COREPOWER = Table(
         column("benchmark", "keyword", "HS06 or HS23"),
         column("valid_from", "time", "start of validity", "UTC"),
         column("site", "keyword", "site of the queue"),
+        # both tell an inherited or default value from a declared one; neither replaces it
         column("parent_corepower", "number", "value of the parent or site"),
         column("served_corepower", "number", "value served to jobs by the information system"),
         column("source", "text", "source file or table"),

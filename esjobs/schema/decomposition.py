@@ -1,13 +1,12 @@
 """Decomposition of a queue's deviation."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from esjobs.core.columns import LEVEL, PROVENANCE, RUN, SCOPE, TYPE
+from esjobs.core.columns import LEVEL, ORIGIN, RUN, TYPE
 from esjobs.core.tables import Table, column, columns
 from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.schema.kinds import Kind
-from esjobs.schema.speed import SPEED
+from esjobs.schema.speed import SPEED, SPEED_RUN
+
+_PROVENANCE = (SPEED_RUN, *ORIGIN)
 
 PARTS = ("cpu mix", "smt", "declared default", "declared older than hardware", "declared value", "rest")
 """Parts of a deviation, in reading order."""
@@ -22,12 +21,11 @@ DECOMPOSITION = Table(
         column("name", "keyword", "queue"),
         TYPE,
         column("part", "keyword", "part of the deviation", values=PARTS),
+        # logarithms add up where factors multiply: the parts of a deviation sum to it exactly
         column("share", "number", "share of the deviation, in ln; the shares of a name add up to 1"),
         column("share_err", "number", "standard error of the share; null if unknown"),
         column("sentence", "text", "explanation of the part"),
-        column(
-            "effect", "number", "ln of the factor by which this part makes the queue faster than declared"
-        ),
+        column("effect", "number", "ln of the factor by which the part makes the queue faster than declared"),
         column("effect_err", "number", "standard error of the effect; null if unknown"),
         column("largest", "boolean", "true for the largest part in the direction of the deviation"),
         column("deviation", "number", "of the name: k over the value expected from the line, minus 1"),
@@ -35,9 +33,7 @@ DECOMPOSITION = Table(
         column("origin", "keyword", "source of the declared value: own, inherited, default, changed"),
         column("verdict", "keyword", "verdict of the name, as in flags"),
         column("reason", "text", "in the row of the largest part: cause of the deviation in one sentence"),
-        column("speed_run", "keyword", "run of the speed factors used"),
-        *PROVENANCE,
-        *SCOPE,
+        *_PROVENANCE,
     ),
     time="window_end",
     made_by="decompose",
@@ -54,21 +50,16 @@ CPU_SPEED_BY_QUEUE = Table(
         column("cpu_model", "keyword", "canonical CPU model"),
         TYPE,
         column("queue", "keyword", "queue, as jobs name it"),
-        column(
-            "relative",
-            "number",
-            "speed of the model at this queue over its mean at all queues with it, minus 1",
-        ),
+        column("relative", "number", "speed of the model here over its mean at all queues with it, minus 1"),
         column("relative_err", "number", "its standard error"),
         column("sigmas", "number", "ln of 1 + relative over its error"),
         column("n_queues", "integer", "queues with the model", "queues"),
         column("n_jobs", "integer", "jobs of this queue on this model", "jobs"),
         column("n_tasks", "integer", "tasks of these jobs", "tasks"),
         column("cpu_share", "number", "share of this model in the CPU time of the queue"),
+        # charts of a cluster cannot join two texts
         column("label", "keyword", "queue and CPU model, as a label"),
-        column("speed_run", "keyword", "run of the speed factors used"),
-        *PROVENANCE,
-        *SCOPE,
+        *_PROVENANCE,
     ),
     time="window_end",
     made_by="decompose",
@@ -88,27 +79,17 @@ VARIANCE_SHARES = Table(
         RUN,
         LEVEL,
         TYPE,
-        column(
-            "part",
-            "keyword",
-            "cpu models, site (queue without its CPU models), sorting (twice their covariance), all",
-            values=SHARE_PARTS,
-        ),
-        column(
-            "share",
-            "number",
-            "share of the variance of ln k between queues; the shares add up to 1; below 0: none",
-        ),
+        column("part", "keyword", "part; sorting: twice the covariance of the others", values=SHARE_PARTS),
+        column("share", "number", "share of the variance of ln k between queues; shares add up to 1"),
         column("share_err", "number", "standard error of the share, by omission of groups of tasks"),
         column("variance", "number", "variance of ln k; of sorting: twice a covariance"),
         column("variance_err", "number", "its standard error"),
+        # the variance of estimates is that of the truth plus that of their errors, which is taken off
         column("uncorrected", "number", "variance of the estimates, errors included"),
         column("n_queues", "integer", "comparable queues", "queues"),
         column("n_clusters", "integer", "pairs of queue and task behind it", "buckets"),
         column("sentence", "text", "in the row of all: causes of the differences between queues"),
-        column("speed_run", "keyword", "run of the speed factors used"),
-        *PROVENANCE,
-        *SCOPE,
+        *_PROVENANCE,
     ),
     time="window_end",
     made_by="decompose",
@@ -127,13 +108,12 @@ QUEUE_RESTS = Table(
         TYPE,
         column("rest", "number", "speed over that of its CPU models at the median queue, minus 1"),
         column("rest_err", "number", "its standard error"),
+        # shrunk as in empirical Bayes: a queue with few jobs says little against the scatter of all
         column("likely", "number", "rest, shrunk by the scatter between queues"),
         column("likely_low", "number", "lower end of its 90 % interval"),
         column("likely_high", "number", "upper end of its 90 % interval"),
         column("n_jobs", "integer", "jobs with a known CPU model", "jobs"),
-        column("speed_run", "keyword", "run of the speed factors used"),
-        *PROVENANCE,
-        *SCOPE,
+        *_PROVENANCE,
     ),
     time="window_end",
     made_by="decompose",
@@ -145,17 +125,12 @@ DECOMPOSITION_VERSION = "3"
 """Raised when a change of method changes numbers; part of every run id."""
 
 
-def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    del settings
-    return {"level": LEVELS, "processing_type": (ALL_TYPES,)}
-
-
 DECOMPOSED = Kind(
     "decomposition",
     (DECOMPOSITION, CPU_SPEED_BY_QUEUE, VARIANCE_SHARES, QUEUE_RESTS),
     sections=("rules", "fit"),
     versions={"decomposition_version": DECOMPOSITION_VERSION, **SPEED.versions},
-    preferred=_preferred,
+    preferred=lambda _: {"level": LEVELS, "processing_type": (ALL_TYPES,)},
     command="esjobs decompose",
 )
 """Tables of the decomposition of deviations."""

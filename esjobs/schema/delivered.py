@@ -41,6 +41,7 @@ PLEDGES = Table(
         column("vo", "keyword", "virtual organisation, lower case"),
         column("year", "integer", "pledge year, from 1 April"),
         column("quarter", "integer", "1: April to June; null: complete year"),
+        # null would mean an unknown pledge; a federation may pledge none
         column("cpu", "number", "pledged capacity; 0: pledged none", "benchmark"),
         column("benchmark", "keyword", "HS06 or HS23", values=("HS06", "HS23")),
         column("valid_from", "time", "start of the quarter or year", "UTC"),
@@ -63,6 +64,7 @@ FEDERATION_SITES = Table(
         _FEDERATION,
         column("site", "keyword", "site of the federation"),
         column("vo", "keyword", "virtual organisation, lower case; null: all"),
+        # a site of two federations must not count twice
         column("fraction", "number", "share of the site in the pledge; null: not divided"),
         _SITE_VALID_FROM,
         *_OF_IMPORT,
@@ -80,6 +82,7 @@ POWER = Table(
         column("site", "keyword", "site; null: all"),
         column("cpu_model", "keyword", "canonical CPU model; null: all"),
         column("smt", "boolean", "true with two threads per core; null: either"),
+        # of a job slot: with two threads per core, of one thread
         column("watts_per_core", "number", "power of a job slot at full load", "W"),
         column("pue", "number", "power of the centre over that of its computers"),
         _SITE_VALID_FROM,
@@ -111,6 +114,7 @@ EMISSION_FACTORS = Table(
 
 OUTAGE = "OUTAGE"
 """Severity of a downtime in which a service is not available."""
+# as GOCDB has them; a service at risk (WARNING) still delivers
 SEVERITIES = (OUTAGE, "WARNING")
 
 DOWNTIMES = Table(

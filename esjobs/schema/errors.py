@@ -8,6 +8,7 @@ BY = ("error_category", "error")
 NOT_SHOWN = ("lost_core_h", "cancelled_core_h")
 """Columns of lost work that files have and the terminal omits."""
 
+# a black hole fails jobs faster than others finish theirs, and so attracts more
 BLACK_HOLE, FAILING = "black hole", "failing node"
 """Kinds of nodes that are found: jobs fail fast and many, jobs fail."""
 

@@ -7,18 +7,10 @@ STATES = ("new", "open", "acknowledged", "resolved")
 """States of a flag."""
 STANDING_OPEN = ("open", "acknowledged")
 """The states of a flag that was opened and is not closed."""
-EVENT_KINDS = (
-    "noticed",
-    "opened",
-    "closed",
-    "reopened",
-    "withdrawn",
-    "acknowledged",
-    "expired",
-    "answered",
-    "declaration_changed",
-    "vanished",
-    "returned",
+# declaration_changed: an edit of the declared value may resolve a deviation, but changes no speed
+EVENT_KINDS = columns(
+    "noticed opened closed reopened withdrawn acknowledged expired answered declaration_changed vanished "
+    "returned"
 )
 """Events of a flag."""
 NOTE_KINDS = ("ack", "answer")
@@ -45,6 +37,7 @@ _STATE_COLUMNS = (
     column("state", "keyword", ", ".join(STATES), values=STATES),
     column("since", "day", "first night of the present deviation"),
     column("until", "day", "night of the resolution; null before"),
+    # nights, and not days: a night that failed neither confirms nor resolves
     column("nights", "integer", "nights since then with the verdict 'deviates'", "nights"),
     column("k", "number", "speed factor at the last comparison"),
     column("k_err", "number", "its standard error"),
@@ -53,6 +46,7 @@ _STATE_COLUMNS = (
     _PROPOSAL,
     column("verdict", "keyword", "verdict of the night in the followed window"),
     column("confirmed", "boolean", "true if that verdict is confirmed, as in flags"),
+    # two confirmations must not share jobs, or one bad week would count twice
     column("evidence", "text", "evidence for the state: the disjoint sets of jobs"),
     *_WINDOW,
     column("window_days", "integer", "length of that window", "days"),
@@ -65,6 +59,7 @@ _STATE_COLUMNS = (
     column("sentence", "text", "state and verdict in words"),
     column("compared_on", "day", "night of the last comparison"),
     column("quiet_nights", "integer", "compared nights since its last deviation", "nights"),
+    # no comparison is not the same as no deviation: the state stays, and this counts
     column("absent_nights", "integer", "consecutive nights without a comparison", "nights"),
     column("opened_on", "day", "night of the last opening; null if it was never open"),
     column("opened_until", "day", "last day of the jobs that opened it"),
@@ -87,6 +82,7 @@ FLAG_STATES = Table(
     order=columns("level name processing_type"),
 )
 
+# a night that is run again starts from the states before it, and so gives the same events
 FLAG_HISTORY = Table(
     "flag_history",
     "flag_states of each recent night, from which a rerun night continues",
@@ -121,6 +117,7 @@ FLAG_EVENTS = Table(
         column("sentence", "text", "event in words"),
         column("evidence", "text", "evidence: the disjoint sets of jobs"),
         column("window_days", "integer", "length of the window", "days"),
+        # events of a night have no clock time: a rerun must give the same rows
         column("position", "integer", "position among the events of its flag in this night, from 1"),
         column("since", "day", "first night of the deviation"),
         column("nights", "integer", "nights since then with the verdict 'deviates'", "nights"),
@@ -153,6 +150,7 @@ FLAG_NOTES = Table(
         column("text", "text", "text of the note or answer"),
         column("entered_at", "time", "time of entry", "UTC"),
         column("night", "day", "last night at that time; the entry counts from this night on"),
+        # the name is what a person typed, the account what the system knows
         column("account", "keyword", "account of the cluster or the machine that entered it"),
     ),
     entered=True,

@@ -1,5 +1,6 @@
 """Measurements of detectors, footprints of jobs, issues of jobs."""
 
+from esjobs.core.columns import OF_WORK
 from esjobs.core.tables import Table, column, columns
 
 SEVERITIES = ("info", "minor", "major", "critical")
@@ -37,6 +38,7 @@ MEASURES = Table(
         column("detector", "keyword", "name of the detector"),
         _VARIANT,
         column("value", "number", "measured value, in the unit of the detector; null: not assessable"),
+        # jobs too short or too coarsely sampled are measured too: their limits are settings that change
         column("eligible", "boolean", "true if findings of this job count; null: unknown"),
         column("reason", "keyword", "reason why it was not assessed or is not eligible; empty: assessed"),
         _METRIC,
@@ -72,17 +74,11 @@ FOOTPRINTS = Table(
         column("p05", "number", "5 % of the samples are below"),
         column("p95", "number", "95 % of the samples are below"),
         column("imbalance", "number", "1 - mean over units / largest unit", "fraction"),
-        column(
-            "total", "number", "sum over units and time, for metrics that are rates: bytes, operations, J"
-        ),
+        column("total", "number", "sum over units and time, of rates: bytes, operations, J"),
         column("n_samples", "integer", "existing samples, over all units", "samples"),
         column("n_units", "integer", "nodes, cores or devices with samples", "units"),
         column("gap_frac", "number", "share of missing samples", "fraction"),
-        column(
-            "node_mean",
-            "number",
-            "mean over time and nodes of the sum over the units of a node; null: unknown",
-        ),
+        column("node_mean", "number", "mean over time and nodes of the sum over a node; null: unknown"),
         column("node_max", "number", "largest such sum at any time on any node"),
         column("job_mean", "number", "mean over time of the sum over all units"),
         column("job_max", "number", "largest such sum"),
@@ -103,12 +99,7 @@ ISSUES = Table(
         _SOURCE,
         _JOB,
         _END,
-        column("queue", "keyword", "queue of the job"),
-        column("user", "keyword", "user of the job"),
-        column("project", "keyword", "group, account or project that is charged"),
-        column("application", "keyword", "program of the job"),
-        column("processing_type", "keyword", "processing type"),
-        column("cpu_model", "keyword", "CPU model, resolved from the record"),
+        *OF_WORK,
         column("node_h", "number", "nodes x wall time", "h"),
         column("kind", "keyword", "detector, or tag", values=ISSUE_KINDS),
         column("detector", "keyword", "name of the rule: of a detector, or the tag"),
@@ -125,18 +116,15 @@ ISSUES = Table(
         column("idle_core_h", "number", "core-hours that could be saved; null: unknown", "h"),
         column("idle_gpu_h", "number", "GPU-hours that could be saved; null: unknown", "h"),
         column("lost_node_h", "number", "node_h x larger idle share of cores or GPUs; 0: a risk", "h"),
-        column(
-            "weighted_node_h",
-            "number",
-            "node_h x weight of the severity: critical 1, major 0.6, minor 0.3, info 0",
-            "h",
-        ),
+        column("weighted_node_h", "number", "node_h x weight of the severity: 1, 0.6, 0.3, 0 (info)", "h"),
+        # a job with three findings lost its hours once: sums over rows count it on its worst finding only
         column("job_lost_node_h", "number", "lost_node_h of the job; on its worst finding only", "h"),
         column("job_idle_core_h", "number", "idle_core_h of the job; on its worst finding only", "h"),
         column("job_idle_gpu_h", "number", "idle_gpu_h of the job; on its worst finding only", "h"),
         column("n_jobs", "integer", "1 on the worst finding of a job, 0 on others; panels add it up", "jobs"),
         column("hint", "text", "meaning and advice for the user of the job"),
         _VARIANT,
+        # dashboards sort by numbers: the words would sort by letter
         column("severity_rank", "integer", "0 info, 1 minor, 2 major, 3 critical"),
         column("n_issues", "integer", "1; panels add it up", "issues"),
         column("job_name", "keyword", "name that the user gave the job"),
@@ -192,6 +180,7 @@ RUNNING_ISSUES = Table(
         column("first_seen", "time", "first look", "UTC"),
         column("last_seen", "time", "last look", "UTC"),
         column("n_looks", "integer", "looks in a row; 0: over"),
+        # at most one warning and one call of the hook per finding, whatever becomes of the service
         column("warned_at", "time", "warning; null: none yet", "UTC"),
         column("hook_at", "time", "call of the hook", "UTC"),
         column("hook_error", "text", "reason of its failure"),

@@ -1,4 +1,4 @@
-"""The tables that jobs leave: buckets and their books, loads and what they refused."""
+"""Tables about jobs: buckets and their books, loads and rejected rows."""
 
 from esjobs.core.tables import Table, column, columns
 
@@ -22,6 +22,7 @@ BUCKETS = Table(
         column("events_cpu_s", "number", "sum of events x CPU time", "events s"),
         column("wall_s", "number", "sum of wall-clock time", "s"),
         column("core_s", "number", "sum of wall-clock time x cores", "core s"),
+        # sums of quotients cannot be had from quotients of sums: one pass over the jobs makes both
         column("cpe_sum", "number", "sum over jobs of CPU time per event", "s"),
         column("cpe_sq", "number", "sum over jobs of squared CPU time per event", "s²"),
     ),
@@ -41,16 +42,13 @@ DAYS = Table(
         column("n_jobs", "integer", "jobs", "jobs"),
         column("fingerprint", "keyword", "digest of the day's jobs at aggregation"),
         column("rules", "keyword", "digest of the cleaning rules"),
+        # a new resolver or new columns make the buckets of all days stale
         column("resolver", "keyword", "version of the CPU model resolver, and of the columns of the buckets"),
+        # dashboards add these three up; notes would count their jobs twice
         column("n_in", "integer", "jobs of the row; 0 in a note", "jobs"),
         column("n_used", "integer", "of these, binned jobs", "jobs"),
         column("n_dropped", "integer", "of these, dropped jobs; by reason: by outcome", "jobs"),
-        column(
-            "n_invalid",
-            "integer",
-            "of the dropped: invalid records, in a jobs index that esjobs only reads",
-            "jobs",
-        ),
+        column("n_invalid", "integer", "of the dropped: invalid records of a foreign index", "jobs"),
     ),
     time="day",
     made_by="aggregate",
@@ -67,13 +65,9 @@ REJECTS = Table(
         column("line", "integer", "line or row number, from 1"),
         column("field", "keyword", "invalid field"),
         column("detail", "text", "value found and accepted values"),
+        # of the first 1,000 rows of a kind only: a broken file must not be stored a second time
         column("excerpt", "text", "beginning of the row"),
-        column(
-            "n_rows",
-            "integer",
-            "rows of the entry: 1, or all after the first 1,000 of a file, reason and field",
-            "rows",
-        ),
+        column("n_rows", "integer", "rows of the entry: 1, or all after the first 1,000 of a kind", "rows"),
         column("table_name", "keyword", "target of the row: jobs, or a table"),
     ),
     made_by="ingest",
@@ -102,6 +96,7 @@ LOADS = Table(
         column("without_cores", "integer", "accepted rows without a number of cores", "rows"),
         column("without_cpu_raw", "integer", "accepted rows without a CPU string", "rows"),
         column("jobs_changed", "integer", "updated jobs with a changed field", "jobs"),
+        # reloading the same records writes nothing, but its rows must be accounted for
         column("unchanged", "integer", "of the updated: rows that changed nothing", "rows"),
     ),
     made_by="ingest",

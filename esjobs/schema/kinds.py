@@ -7,11 +7,6 @@ from typing import Any
 from esjobs.core.tables import Table
 
 
-def _no_preference(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    del settings
-    return {}
-
-
 @dataclass(frozen=True)
 class Kind:
     """A kind of question.
@@ -26,13 +21,14 @@ class Kind:
     tables: tuple[Table, ...]
     sections: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    preferred: Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]] = _no_preference
+    preferred: Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]] = lambda _: {}
     named: bool = True
     command: str | None = None
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The steps that make its tables, in order; a run that has them all is complete."""
+        # a step may make several tables: a dict keeps the first of each, in order
         return tuple(dict.fromkeys(table.made_by for table in self.tables))
 
     def made_by(self, step: str) -> tuple[Table, ...]:
@@ -41,4 +37,5 @@ class Kind:
 
     def asks(self, described: Mapping[str, Any]) -> bool:
         """True if a question, as plain data, is of this kind."""
+        # the id of a run of speed hashes a question without its kind
         return described.get("kind") == (self.name if self.named else None)

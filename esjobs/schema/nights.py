@@ -1,4 +1,4 @@
-"""The ledger: what became of every night, and of every step of it."""
+"""Ledger of nights and their steps."""
 
 from esjobs.core.tables import Table, column, columns
 
@@ -23,6 +23,7 @@ NIGHTS = Table(
         column("finished", "time", "end of the last attempt", "UTC"),
         column("windows", "keyword", "fitted windows, such as 7d,30d"),
         column("runs", "text", "ids of their runs, in the same order, separated by commas"),
+        # late records change days of the past, which are aggregated again
         column("late_days", "integer", "earlier days that were aggregated again", "days"),
         column("jobs_used", "integer", "jobs of the day in buckets", "jobs"),
         column("jobs_dropped", "integer", "jobs of the day dropped by cleaning", "jobs"),
@@ -46,6 +47,7 @@ NIGHT_STEPS = Table(
         column("position", "integer", "position of the step in the night, from 1"),
         column("state", "keyword", "state of the step", values=STEP_STATES),
         column("seconds", "number", "duration", "s"),
+        # equal inputs: the step is skipped when a night is run again
         column("inputs", "keyword", "digest of the inputs; null: computed each time"),
         column("rows_in", "integer", "rows in", "rows"),
         column("rows_out", "integer", "rows out", "rows"),
@@ -70,6 +72,7 @@ NIGHT_STEPS = Table(
 ACTIONS = ("pause", "resume", "forget")
 """Orders of people about nights."""
 
+# orders are added, never changed: the last pause or resume is in force
 NIGHT_ORDERS = Table(
     "night_orders",
     "orders of people about nights: pause, resume, forget",

@@ -7,11 +7,7 @@ NOISE_COSTS = Table(
     "measured overhead of a collector of monitoring data for programs whose processes wait for each other",
     "measurement",
     (
-        column(
-            "measurement",
-            "keyword",
-            "derived from collector and configuration; a new measurement replaces it",
-        ),
+        column("measurement", "keyword", "derived from collector and configuration; a new one replaces it"),
         column("collector", "keyword", "name of the collector"),
         column("collective", "keyword", "timed operation; null if missing in the files"),
         column("bytes", "integer", "size of its messages; null if missing in the files", "B"),
@@ -22,6 +18,7 @@ NOISE_COSTS = Table(
         column("verdict", "keyword", "seen: the interval excludes 0", values=("seen", "not seen")),
         column("n_off", "integer", "accepted runs with the collector off"),
         column("n_on", "integer", "accepted runs with the collector on"),
+        # a rank that waited for its core measures the scheduler, and not the collector
         column("n_runs_skipped", "integer", "excluded runs: a rank waited for a core"),
         column("sentence", "text", "result in words"),
         column("entered_at", "time", "time of storing", "UTC"),
@@ -31,6 +28,5 @@ NOISE_COSTS = Table(
     shown=columns("collector collective bytes ranks verdict cost_frac low_frac high_frac n_off n_on"),
     order=columns("collector collective bytes ranks"),
 )
-"""A row a collector and configuration."""
 
 TABLES = (NOISE_COSTS,)

@@ -19,6 +19,7 @@ NOTIFICATIONS = Table(
     "one row per message and recipient: queued before it is sent, marked after",
     "night",
     (
+        # of recipient and facts, never of texts: new wording must not send everything again
         column("notification", "keyword", "hash of the recipient and the notices"),
         column("night", "day", "night of the message; of a test: the day", "UTC"),
         column("recipient", "keyword", "name of the recipient in the settings"),
@@ -32,6 +33,7 @@ NOTIFICATIONS = Table(
         column("error", "text", "reason of the last failed delivery, without secrets"),
         column("address", "keyword", "mail address, or the host of an address"),
         column("tried_at", "time", "end of the last attempt", "UTC"),
+        # of weekly digests: earlier notices wait for that day
         column("due", "day", "of a weekly digest: its day of sending", "UTC"),
         column("bundle", "keyword", "notification that contains it"),
         column("content", "text", "its notices as JSON"),

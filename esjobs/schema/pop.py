@@ -1,7 +1,11 @@
 """TALP measurements of jobs: reports, efficiencies made of them, reports without a job."""
 
+from esjobs.core.columns import OF_JOB
 from esjobs.core.fields import Field
 from esjobs.core.tables import Table, column, columns
+
+SCALINGS = ("strong", "weak", "single", "unknown")
+"""Modes of a series of runs; single: one size only, unknown: no counters."""
 
 MODELS = ("minimum", "normalised", "summed", "printed")
 """Models of efficiencies: the raw times that a region has, and so the formulas."""
@@ -29,6 +33,7 @@ EFFICIENCIES: dict[str, str] = {
 """The efficiencies that TALP prints, from 0 to 1."""
 
 UNMEASURED: dict[str, str] = {
+    # both need a replay of the trace on an ideal network (Dimemas); TALP keeps sums only
     "mpi_transfer_efficiency": "remaining share after data transfer; requires a replay on an ideal network",
     "mpi_serialization_efficiency": "remaining share after waiting; requires a replay on an ideal network",
 }
@@ -42,17 +47,8 @@ RATES: dict[str, tuple[str, str]] = {
 METRICS = (*EFFICIENCIES, *UNMEASURED, *RATES)
 """Metrics that have a status column."""
 
-STATUSES = (
-    "computed",
-    "printed",
-    "no_data",
-    "no_mpi",
-    "no_openmp",
-    "no_gpu",
-    "no_counters",
-    "bad_counters",
-    "inconsistent",
-    "not_measurable",
+STATUSES = columns(
+    "computed printed no_data no_mpi no_openmp no_gpu no_counters bad_counters inconsistent not_measurable"
 )
 """Reasons for the value of a metric, or for none."""
 
@@ -76,7 +72,7 @@ TIMES: dict[str, str] = {
     "max_gpu_useful_s": "computing time of the busiest GPU",
     "max_gpu_active_s": "computing and transfer time of the most active GPU",
 }
-"""Raw times, in s; whatever a report has not is missing."""
+"""Raw times in s; missing if the report lacks them."""
 
 COUNTS: dict[str, str] = {
     "cpus": "CPUs of the region",
@@ -93,7 +89,7 @@ COUNTERS: dict[str, str] = {
     "gigacycles": "cycles in useful time",
     "gigainstructions": "instructions in useful time",
 }
-"""In units of 10^9: jobs of many cores pass what numbers may be otherwise."""
+"""In units of 10^9: plain counts of many cores would exceed the range of integers."""
 
 _OF_REPORT = (
     column("report", "keyword", "report: equal for equal contents about the same job and step"),
@@ -126,10 +122,12 @@ POP_REPORTS = Table(
         column("main", "boolean", "true for the region around the complete program"),
         column("model", "keyword", "available raw times", values=MODELS),
         column("dlb_version", "keyword", "version of DLB in the report, for information only"),
+        # processes that wrote a report each: only the combined one is joined with a job
         column("part_of", "keyword", "of a report of one process: the combined report"),
         column("host", "keyword", "node of a process"),
         column("counters", "keyword", "true if counters are usable", values=("ok", "none", "bad")),
         column("file", "keyword", "source file"),
+        # where a report has no time, that of its file is the end of the run at best
         column("time_from", "keyword", "source of the time", values=("report", "file", "given")),
         column("remark", "text", "repairs and unusual values"),
         *_measured(", as printed"),
@@ -151,10 +149,7 @@ POP = Table(
     (
         column("source", "keyword", "source of the job's record; with job_id the identity of a job"),
         *_OF_REPORT,
-        column("queue", "keyword", "queue, as jobs name it"),
-        column("user", "keyword", "user of the job"),
-        column("project", "keyword", "group, account or project that is charged"),
-        column("application", "keyword", "program or package of the job"),
+        *OF_JOB,
         column("end_time", "time", "end of the job", "UTC"),
         column("core_h", "number", "wall-clock time x cores of the job", "core h"),
         column("model", "keyword", "version of the formulas", values=MODELS),
@@ -162,18 +157,10 @@ POP = Table(
         *_measured(""),
         *(column(name, "number", text) for name, text in UNMEASURED.items()),
         *(column(name, "number", text, unit) for name, (text, unit) in RATES.items()),
-        *(
-            column(
-                f"{name}_status",
-                "keyword",
-                f"reason for the value of {name}, or for its absence",
-                values=STATUSES,
-            )
-            for name in METRICS
-        ),
-        column(
-            "status", "keyword", "status of the row: no_data if the region was never entered", values=STATUSES
-        ),
+        # a missing efficiency is never 0: its status says why it is missing
+        *(column(f"{name}_status", "keyword", f"reason for {name}", values=STATUSES) for name in METRICS),
+        column("status", "keyword", "no_data if the region was never entered", values=STATUSES),
+        # the least factor of the tree: where tuning pays first
         column("worst", "keyword", "most expensive branch of the tree; none above 0.9"),
         column("score_mpi_talp", "number", "100 x (1 - mpi_parallel_efficiency)", "%, 0 best, 100 worst"),
         column("dlb_version", "keyword", "version of DLB in the report"),
@@ -225,12 +212,7 @@ SCALING = Table(
         column("cpus", "integer", "CPUs of the runs", "CPUs"),
         column("n_runs", "integer", "runs of this size; numbers are medians over them", "runs"),
         column("last_time", "time", "time of the newest run", "UTC"),
-        column(
-            "mode",
-            "keyword",
-            "strong: constant problem; weak: problem grows with the CPUs; unknown without counters",
-            values=("strong", "weak", "single", "unknown"),
-        ),
+        column("mode", "keyword", "strong: constant problem; weak: it grows with the CPUs", values=SCALINGS),
         column("reference_cpus", "integer", "reference size", "CPUs"),
         column("elapsed_s", "number", "elapsed time", "s"),
         column("parallel_efficiency", "number", EFFICIENCIES["parallel_efficiency"]),
@@ -241,15 +223,15 @@ SCALING = Table(
         column("gigainstructions", "number", COUNTERS["gigainstructions"], "10^9"),
         column("ipc", "number", RATES["ipc"][0]),
         column("frequency_ghz", "number", RATES["frequency_ghz"][0], "GHz"),
-        column(
-            "instruction_scalability", "number", "instructions of the reference over these; weak: per CPU"
-        ),
+        column("instruction_scalability", "number", "reference instructions over its own; weak: per CPU"),
         column("ipc_scalability", "number", "IPC over that of the reference"),
         column("frequency_scalability", "number", "frequency over that of the reference"),
+        # M. Wagner, S. Mohr, J. Gimenez, J. Labarta, Tools for HPC 2017: product of the three scalabilities
         column("computation_scalability", "number", "product of the three"),
         column("global_efficiency", "number", "parallel_efficiency x computation_scalability"),
         column("speedup", "number", "elapsed time of the reference over this one"),
         column("speedup_efficiency", "number", "speedup over growth of CPUs (strong), speedup (weak)"),
+        # the same efficiency without counters; the two agree where IPC, frequency and instructions are right
         column("global_from_times", "number", "speedup_efficiency x parallel efficiency of the reference"),
         column("reason", "keyword", "reason for missing scalabilities"),
     ),

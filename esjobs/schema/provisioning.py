@@ -26,6 +26,7 @@ QUALITY_INDEX = Table(
         column("worst", "number", "value for 0 points"),
         column("best", "number", "value for 100 points"),
         column("points", "number", "points over the available inputs; null: none", "points"),
+        # the range of the index over all that is not known: narrow only if most inputs are there
         column("points_low", "number", "points if all missing inputs had the worst value", "points"),
         column("points_high", "number", "points if all missing inputs had the best value", "points"),
         column("weight", "number", "weight of an area in the index, of an input in its area"),
@@ -39,7 +40,6 @@ QUALITY_INDEX = Table(
     shown=columns("centre period kind area name origin value points points_low points_high weight coverage"),
     order=columns("centre period position"),
 )
-"""A row an index, an area, an input."""
 
 CONTACTS = Table(
     "contacts",

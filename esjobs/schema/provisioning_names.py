@@ -1,4 +1,4 @@
-"""The words in which people ask about provisioning; apart, for the command line imports nothing heavy."""
+"""Words of provisioning for the command line, which imports nothing heavy."""
 
 from collections.abc import Mapping
 

@@ -3,10 +3,10 @@
 from esjobs.core.tables import Table, column, columns
 
 REFERENCE_BENCHMARKS = ("hs06", "hs23", "factor")
-"""HEPiX's benchmarks, and speed factors that others have fitted, which have a scale of their own each."""
+"""HEPiX benchmarks, and speed factors that others published, each on its own scale."""
 
 SAME_SCORE = 0.02
-"""Relative difference of two scores per core up to which they are one: so much runs of a machine scatter."""
+"""Relative difference up to which two scores per core are equal: the scatter of runs on one machine."""
 
 POWER_ERROR = 0.10
 """Scatter in ln between the power per core of machines of one CPU model, as sites measure it."""
@@ -21,16 +21,11 @@ REFERENCES = Table(
         column("cpu_model", "keyword", "canonical CPU model"),
         column("cpu_raw", "text", "CPU as in the file"),
         column("smt", "boolean", "true if two threads per core were in use; null: unknown"),
+        # with SMT a job slot is a thread: the score per core is that of a slot
         column("cores", "integer", "simultaneous copies of the benchmark: threads with SMT, else cores"),
         column("value", "number", "score of the machine"),
-        column(
-            "value_per_core", "number", "value / cores, the score of a job slot of this machine; or a factor"
-        ),
-        column(
-            "ambiguous",
-            "boolean",
-            "true if rows of this CPU model differ by more than 2 %, or a hypervisor invented the name",
-        ),
+        column("value_per_core", "number", "value / cores, the score of a job slot; or a factor"),
+        column("ambiguous", "boolean", "true if scores of the model differ by over 2 %; or a virtual name"),
         column("value_per_core_low", "number", "lowest score per core of the CPU model in the file"),
         column("value_per_core_high", "number", "highest such score"),
         column("differ_in", "text", "causes of this range: smt, cores, clock, ..."),

@@ -1,6 +1,6 @@
-"""The account that every step of every capability gives of itself."""
+"""Reports of steps, and the latest runs."""
 
-from esjobs.core.columns import PROVENANCE, RUN, SCOPE
+from esjobs.core.columns import ORIGIN, PROVENANCE, RUN, SCOPE
 from esjobs.core.tables import Table, column, columns
 
 COUNT_KINDS = ("dropped", "count", "note")
@@ -14,10 +14,12 @@ RUNS = Table(
         column("run_step", "keyword", "run id and step"),
         RUN,
         column("step", "keyword", "aggregate, fit, correlate, flag"),
+        # the only clock time of results: equal questions give equal rows everywhere else
         column("at", "time", "end of the step", "UTC"),
         column("seconds", "number", "duration of the step", "s"),
         column("rows_in", "integer", "rows in"),
         column("rows_out", "integer", "rows out"),
+        # as text for programs; run_counts has the same as rows, which a cluster can add up
         column("dropped", "text", "rows dropped by reason, JSON"),
         column("counts", "text", "other counts, JSON"),
         column("notes", "text", "notes, JSON"),
@@ -47,8 +49,7 @@ RUN_COUNTS = Table(
         column("name", "keyword", "reason for dropped rows, or name of the count; null for a note"),
         column("n", "integer", "count; null for a note"),
         column("text", "text", "text of the note; null for a count"),
-        *PROVENANCE,
-        *SCOPE,
+        *ORIGIN,
     ),
     time="window_end",
     made_by="every step",

@@ -1,5 +1,6 @@
 """Scores of jobs: efficiency of their use of the allocation; ordinary jobs of large days share rows."""
 
+from esjobs.core.columns import OF_WORK
 from esjobs.core.query import Present
 from esjobs.core.tables import Table, column, columns
 
@@ -27,12 +28,7 @@ SCORES = Table(
     (
         column("source", "keyword", "source of the record; with job_id the identity of a job"),
         column("job_id", "keyword", "identifier of the job in its source; null: several jobs share the row"),
-        column("queue", "keyword", "queue, as jobs name it"),
-        column("user", "keyword", "user of the job"),
-        column("project", "keyword", "group, account or project that is charged"),
-        column("application", "keyword", "program or package of the job"),
-        column("processing_type", "keyword", "processing type"),
-        column("cpu_model", "keyword", "canonical CPU model; null if unknown"),
+        *OF_WORK,
         column("end_time", "time", "end of the job", "UTC"),
         column("node_h", "number", "wall-clock time x nodes; source of the nodes: node_h_from", "h"),
         *(column(name, "number", _MEANINGS[name], _WORST) for name in SCORE_NAMES),
@@ -56,12 +52,7 @@ SCORES = Table(
             "string; assumed: over the setting scores.cores_per_node",
             values=("nodes", "cluster", "cpu", "assumed"),
         ),
-        column(
-            "idle_core_h",
-            "number",
-            "idle core-hours; below 0 with more CPU time than wall time x cores",
-            "core h",
-        ),
+        column("idle_core_h", "number", "idle core-hours; below 0: more CPU time than core time", "core h"),
         column("time_used_frac", "number", "wall-clock time over requested; above 1: ran past it"),
         column("memory_used_frac", "number", "largest memory over requested"),
         column("cores_used_frac", "number", "mean busy cores over requested"),
@@ -78,46 +69,25 @@ SCORES = Table(
         column("state", "keyword", "final state of the job"),
         column("cluster", "keyword", "machine"),
         column("subcluster", "keyword", "part of the cluster with one kind of node"),
-        column(
-            "issues_variant", "keyword", "combination of issues in score_mpi and score_io: product or sum"
-        ),
+        column("issues_variant", "keyword", "how score_mpi and score_io combine issues: product or sum"),
+        # in the table, because a cluster cannot add columns of a row when it ranks
         column("score_sum", "number", "sum of the available scores of the job", "%"),
         column("n_scores", "integer", "number of available scores", "scores"),
-        *(
-            column(f"{name}_sq", "number", f"square of {name}, for standard deviations over jobs")
-            for name in RANKED
-        ),
-        *(
-            column(f"{name}_from", "integer", f"lower end of the 10 % bin of {name}", "%")
-            for name in MEASURES
-        ),
+        # sums of squares add up over groups, standard deviations do not
+        *(column(f"{name}_sq", "number", f"square of {name}, for standard deviations") for name in RANKED),
+        # histograms of every dashboard count the same bins
+        *(column(f"{name}_from", "integer", f"lower end of the bin of {name}", "%") for name in MEASURES),
         column("fingerprint", "keyword", "digest of the inputs of the day"),
         column("time_used_reason", "keyword", "reason for a missing time_used_frac"),
         column(
-            "cores_from",
-            "keyword",
-            "cores: as recorded; cluster: nodes x cores of a described node, if the record has none",
-            values=("cores", "cluster"),
+            "cores_from", "keyword", "recorded; cluster: nodes x cores of a node", values=("cores", "cluster")
         ),
-        column(
-            "cpu_from",
-            "keyword",
-            "CPU time behind cpu_efficiency and idle_core_h: cpu_s: as recorded; load: load x wall time",
-            values=("cpu_s", "load"),
-        ),
-        column(
-            "gpu_variant",
-            "keyword",
-            "definition of the GPU scores: warps of counters, activity of series",
-            values=("warps", "activity"),
-        ),
+        column("cpu_from", "keyword", "CPU time: recorded; load: load x wall time", values=("cpu_s", "load")),
+        column("gpu_variant", "keyword", "GPU scores by counters, by series", values=("warps", "activity")),
+        # of a large day only the jobs that somebody will look at have rows of their own
         column("n_jobs", "integer", "jobs of the row; those that share one have sums and means", "jobs"),
         column("gpus_used_frac_sq", "number", "square of gpus_used_frac, for standard deviations over jobs"),
-        column(
-            "job_name",
-            "keyword",
-            "name of the job; null in shared rows without gpus_used_frac",
-        ),
+        column("job_name", "keyword", "name of the job; null in shared rows without gpus_used_frac"),
     ),
     time="end_time",
     made_by="score",
@@ -133,7 +103,7 @@ OWN_ROW = Present("job_id")
 NAMES = ("user", "project", "queue", "application", "processing_type", "cpu_model")
 """Name columns that can be ranked."""
 BY = (*NAMES, "job")
-"""The same, and the jobs one by one."""
+"""The same, and single jobs."""
 SCORE_COLUMNS = {"sum": "score_sum", **{name: name for name in MEASURES}, "gpu_efficiency": "gpus_used_frac"}
 """By what; ``sum``: of the scores that a job has. The column of each."""
 SCORE_CHOICES = tuple(SCORE_COLUMNS)

@@ -1,4 +1,4 @@
-"""Time series of jobs as they are stored: a row a job, metric and unit, all samples packed into one value."""
+"""Stored time series of jobs: one packed row per job, metric and unit."""
 
 from esjobs.core.metrics import SCOPES
 from esjobs.core.tables import Table, column, columns
@@ -18,10 +18,12 @@ SERIES = Table(
         column("start_time", "time", "time of the first sample", "UTC"),
         column("step_s", "number", "sampling interval; 0 for a single sample", "s"),
         column("n_samples", "integer", "samples from the first to the last, gaps included"),
+        # one value per job, metric and unit: a row per sample would be a thousand times as many documents
         column("packed", "bytes", "packed samples, see docs/sources.md"),
         column("n_gaps", "integer", "missing samples"),
         column("remark", "text", "repairs when the series was read"),
         column("day", "day", "day of the end", "UTC"),
+        # a day of series may not fit into memory; a slot of it does
         column("slot", "integer", "number from source and job_id, by which a day is read in parts"),
         column("loaded_at", "time", "time of the load", "UTC"),
     ),

@@ -1,5 +1,6 @@
 """Similar programs and jobs: symbol names, and scores predicted from similar jobs."""
 
+from esjobs.core.columns import OF_WORK
 from esjobs.core.tables import Table, column, columns
 
 SYMBOLS_FROM = ("symtab", "dynsym", "none")
@@ -17,6 +18,7 @@ EXECUTABLES = Table(
         column("symbols_from", "keyword", "symtab; dynsym: stripped; none: no symbols", values=SYMBOLS_FROM),
         column("stripped", "boolean", "true without a complete symbol table"),
         column("n_symbols", "integer", "distinct symbol names"),
+        # a sample by hash: two files that share symbols keep the same ones, so shares can be compared
         column("n_kept", "integer", "stored symbol names: those with the least hashes"),
         column("digest", "keyword", "hash of the names; null without any"),
         column("size_b", "number", "size of the file", "B"),
@@ -32,7 +34,7 @@ EXECUTABLES = Table(
 PREDICTED_NAMES = ("score_cpu", "score_mem")
 """Scores that are predicted: they need counters, which few jobs have."""
 APPROACHES = ("combined-1", "combined-2", "dynamic")
-"""From which jobs: of programs that are alike, else any; of these alone; any."""
+"""Neighbours: jobs of similar programs, else any; of similar programs only; any."""
 AGGREGATIONS = ("softmax", "median", "mean")
 """Aggregations of several scores."""
 
@@ -49,11 +51,7 @@ PREDICTED_SCORES = Table(
         column("error_95", "number", "half of the 95 % interval; null if too few jobs", "%"),
         column("n_neighbours", "integer", "number of neighbours", "jobs"),
         column("spread", "number", "weighted standard deviation of their scores; null for a single one", "%"),
-        column(
-            "nearest",
-            "number",
-            "distance of the nearest neighbour, in standard deviations of the knowledge base",
-        ),
+        column("nearest", "number", "distance of the nearest neighbour, in standard deviations"),
         column("approach", "keyword", "ids of the neighbours", values=APPROACHES),
         column("search_step", "keyword", "A: jobs of similar programs, B: any jobs", values=("A", "B")),
         column("aggregation", "keyword", "combination of their scores", values=AGGREGATIONS),
@@ -64,15 +62,11 @@ PREDICTED_SCORES = Table(
         column("metrics", "keyword", "compared metrics, separated by commas"),
         column("n_known", "integer", "jobs with this score in the knowledge base", "jobs"),
         column("n_errors", "integer", "of these, jobs behind the errors", "jobs"),
-        column("queue", "keyword", "queue, as jobs name it"),
-        column("user", "keyword", "user of the job"),
-        column("project", "keyword", "group, account or project that is charged"),
-        column("application", "keyword", "program or package of the job"),
-        column("processing_type", "keyword", "processing type"),
-        column("cpu_model", "keyword", "canonical CPU model; null if unknown"),
+        *OF_WORK,
         column("end_time", "time", "end of the job", "UTC"),
         column("node_h", "number", "wall-clock time x nodes", "h"),
         column("core_h", "number", "wall-clock time x cores", "core h"),
+        # standard deviations over groups follow from sums of squares, which add up where they cannot
         column("value_sq", "number", "square of value, for standard deviations over jobs"),
         column("day", "day", "day of the end time", "UTC"),
         column("fingerprint", "keyword", "inputs of the scores of the day in which this one was missing"),
@@ -85,6 +79,5 @@ PREDICTED_SCORES = Table(
     ),
     order=columns("end_time source job_id score_name"),
 )
-"""A row a job and score."""
 
 TABLES = (EXECUTABLES, PREDICTED_SCORES)

@@ -16,6 +16,7 @@ EFFICIENCY, FAILED = "efficiency", "failed"
 """Metrics that cost core-hours; a category of failures is ``failed: CATEGORY``."""
 THROUGHPUT = "throughput"
 """Metric of the core-hours of a day."""
+# doubling edges: a wait of two minutes or two days is known to the same precision
 WAIT_EDGES_S = tuple(2.0**power for power in range(7, 18))
 """Edges of the bins of waiting times: 2 minutes to 36 hours."""
 WAITED = tuple(f"waited_{number}" for number in range(len(WAIT_EDGES_S) + 1))
@@ -85,10 +86,12 @@ TODAY_DAYS = Table(
         column("observed_sum", "number", "observed numerator"),
         column("expected_sum", "number", "expected numerator"),
         column("base_sum", "number", "denominator"),
+        # ratios scatter by factors: their logarithms are closer to normal
         column("variance", "number", "variance of the logarithm"),
         column("surprise", "number", "standard deviations to the bad side"),
         column("cost_core_h", "number", "core-hours lost beyond the expected; negative: gained", "core h"),
         column("week_core_h", "number", "core-hours of the week before", "core h"),
+        # what is expected must not be learned from days that went wrong
         column("in_incident", "boolean", "true if an incident was open: not learned from"),
         column("partial", "boolean", "true if less than half of the usual jobs arrived"),
         column("mark", "text", "declared value that changed, acknowledgement"),

@@ -19,6 +19,7 @@ ACTS = Table(
         LEVEL,
         column("processing_type", "keyword", "null: all"),
         column("name", "keyword", "of the flag"),
+        # what the person saw when they acted: the state may have changed since
         column("before", "text", "state before"),
         column("after", "text", "state after"),
         column("request", "keyword", "request in the log"),

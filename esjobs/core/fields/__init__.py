@@ -47,7 +47,7 @@ def is_field(name: str) -> bool:
 
 
 def _nearest(name: str) -> str:
-    import difflib
+    import difflib  # only for a message
 
     close = difflib.get_close_matches(name, _BY_NAME, n=3)
     return f" (did you mean {', '.join(close)}?)" if close else ""

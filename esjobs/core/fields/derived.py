@@ -2,77 +2,37 @@
 
 from esjobs.core.fields.types import CoreClassOf, DayOf, Field, Quotient, Resolved
 
+
+def _resolved(name: str, source: str, meaning: str) -> Field:
+    return Field(name, "keyword", "", meaning, groupable=True, derived=Resolved(source))
+
+
+def _quotient(
+    name: str, unit: str, meaning: str, over: tuple[str, ...], under: tuple[str, ...] = ()
+) -> Field:
+    return Field(name, "number", unit, meaning, derived=Quotient(over, under))
+
+
 DERIVED_FIELDS: tuple[Field, ...] = (
     Field("day", "day", "UTC", "day of the end time", groupable=True, derived=DayOf("end_time")),
+    # a task may mix jobs of one core and of several, whose events differ: they never share a bucket
     Field(
         "core_class",
         "keyword",
         "",
-        "single (one core) or multi (several)",
+        "single (one core) or multi",
         groupable=True,
         derived=CoreClassOf("cores"),
     ),
-    Field(
-        "cpu_model",
-        "keyword",
-        "",
-        "canonical name resolved from the CPU string",
-        groupable=True,
-        derived=Resolved("cpu_raw"),
-    ),
-    Field(
-        "site",
-        "keyword",
-        "",
-        "who runs the queue: as an imported table names it, else the cluster of its jobs, else by its name",
-        groupable=True,
-        derived=Resolved("queue"),
-    ),
-    Field(
-        "country",
-        "keyword",
-        "",
-        "country of the queue, as an imported table names it; missing: no table does",
-        groupable=True,
-        derived=Resolved("queue"),
-    ),
-    Field(
-        "error_category",
-        "keyword",
-        "",
-        "category of the primary error, by the table of error codes",
-        groupable=True,
-        derived=Resolved("error"),
-    ),
-    Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
-    Field("gpu_s", "number", "GPU s", "wall-clock time x GPUs", derived=Quotient(("wall_s", "gpus"))),
-    Field(
-        "cpu_s_per_event",
-        "number",
-        "s",
-        "CPU time of a job per event",
-        derived=Quotient(("cpu_s",), ("events",)),
-    ),
-    Field(
-        "efficiency",
-        "number",
-        "",
-        "CPU time over wall-clock time x cores of a job",
-        derived=Quotient(("cpu_s",), ("wall_s", "cores")),
-    ),
-    Field(
-        "busy_cores",
-        "number",
-        "cores",
-        "CPU time of a job over its wall-clock time",
-        derived=Quotient(("cpu_s",), ("wall_s",)),
-    ),
-    Field(
-        "mem_per_core_b",
-        "number",
-        "B",
-        "largest resident memory of a job per core",
-        derived=Quotient(("max_rss_b",), ("cores",)),
-    ),
+    _resolved("cpu_model", "cpu_raw", "canonical name resolved from the CPU string"),
+    _resolved("site", "queue", "who runs the queue: by an imported table, cluster of its jobs, or its name"),
+    _resolved("country", "queue", "country of the queue, by an imported table; missing: no table names it"),
+    _resolved("error_category", "error", "category of the primary error, by the table of error codes"),
+    _quotient("core_s", "core s", "wall-clock time x cores", ("wall_s", "cores")),
+    _quotient("gpu_s", "GPU s", "wall-clock time x GPUs", ("wall_s", "gpus")),
+    _quotient("cpu_s_per_event", "s", "CPU time of a job per event", ("cpu_s",), ("events",)),
+    _quotient("efficiency", "", "CPU time of a job over wall time x cores", ("cpu_s",), ("wall_s", "cores")),
+    _quotient("busy_cores", "cores", "CPU time of a job over its wall-clock time", ("cpu_s",), ("wall_s",)),
+    _quotient("mem_per_core_b", "B", "largest resident memory of a job per core", ("max_rss_b",), ("cores",)),
 )
-"""Fields computed from others, alike in every engine."""
+"""Fields computed from others, with the same result in every engine."""

@@ -37,13 +37,9 @@ JOB_FIELDS: tuple[Field, ...] = (
     _integer("events", "events", "events processed by the job"),
     _number("cpu_s", "s", "CPU time summed over cores"),
     _number("wall_s", "s", "wall-clock time, not multiplied by cores"),
+    # wall time x cores x declared corepower: a fit of it would confirm every declaration
     Field(
-        "hs06_s",
-        "number",
-        "HS06 s",
-        "normalised work; contains the declared corepower",
-        bounded=True,
-        declared=True,
+        "hs06_s", "number", "HS06 s", "normalised work at the declared corepower", bounded=True, declared=True
     ),
     _number("queue_s", "s", "time between submission and start"),
     _number("stagein_s", "s", "time spent fetching input"),
@@ -85,6 +81,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         bounded=True,
     ),
     _keyword("executable", "program file: its path or name"),
+    # components of PanDA number their errors independently: the family tells equal codes apart
     _keyword("error", "primary error of a job that did not finish, as FAMILY:CODE; missing: not recorded"),
     _keyword("node", "worker node, without its slot; missing for jobs on several nodes"),
     _keyword("job_name", "name that the user gave the job"),
