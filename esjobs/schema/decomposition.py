@@ -80,7 +80,7 @@ VARIANCE_SHARES = Table(
         LEVEL,
         TYPE,
         column("part", "keyword", "part; sorting: twice the covariance of the others", values=SHARE_PARTS),
-        column("share", "number", "share of the variance of ln k between queues; shares add up to 1"),
+        column("share", "number", "share of the variance of ln k between queues; sum 1; below 0: none"),
         column("share_err", "number", "standard error of the share, by omission of groups of tasks"),
         column("variance", "number", "variance of ln k; of sorting: twice a covariance"),
         column("variance_err", "number", "its standard error"),
