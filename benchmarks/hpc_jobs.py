@@ -1,6 +1,6 @@
 """What a month of an HPC centre costs: its records are loaded, judged and scored.
 
-    python -m benchmarks.hpc_jobs --jobs 200000 --out benchmarks/results/hpc_jobs.md
+    python -m benchmarks.hpc_jobs --jobs 1000000 --out benchmarks/results/hpc_jobs.md
 
 Jobs of 30 days with five hardware counters each; every step is a process of its own, whose processor time and
 largest memory are taken. Costs per million jobs are scaled from the measured number, which holds where a step
