@@ -93,7 +93,7 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         yield name, _score(story.scores, name, "number", "")
     from_load = "from the load of its cores" if story.scores.get("cpu_from") == "load" else ""
     yield "cpu_efficiency", _score(story.scores, "cpu_efficiency", "percent", from_load)
-    if story.scores["gpus_used_frac"] is not None:
+    if story.scores.get("gpus_used_frac") is not None:
         yield "gpu_efficiency", _score(story.scores, "gpus_used_frac", "percent", "")
     for row in sorted(story.predicted, key=lambda row: str(row["score_name"])):
         error = "" if row["error_68"] is None else f" ± {formatted(row['error_68'])} (68 %)"

@@ -117,7 +117,9 @@ def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], 
 
 
 def _score_key(key: str) -> str:
-    return key if key in SCORES.column_names else source_of(key) or key
+    if key in SCORES.column_names or not fields.is_field(key):
+        return key
+    return source_of(key) or key
 
 
 def _require_of_scores(keys: Iterable[str], jobs: Jobs) -> None:
