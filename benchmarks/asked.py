@@ -203,8 +203,8 @@ def _on(part: dict[str, Any], longest: float) -> str:
         f"{machine['cpu']}, {machine['cores']} cores, DuckDB {machine['duckdb']}, "
         f"Python {machine['python']}; load before {loads[0]:.1f}, after {loads[1]:.1f}. "
         "The fastest turn after one that does not count. "
-        f"{slow} of {len(rows)} answers take more than {longest:.0f} processor s, "
-        "their time at most on a machine that does nothing else."
+        f"{slow} of {len(rows)} answers take more than {longest:.0f} s of processors, the most that they "
+        "take on an idle machine."
     )
 
 

@@ -41,12 +41,7 @@ _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 _KEYS = ("queue", "site", "node", "task_id", "processing_type")
 _KEYS_WITHOUT_TASK = (*_KEYS, "user", "job_name")
 _FAILED = (In("state", FAILED),)
-_SUMS = (
-    Count("jobs"),
-    Moment((), "failed", where=_FAILED),
-    Moment(("core_s",), "failed_core_s", where=_FAILED),
-    Moment(("wall_s",), "wall_s"),
-)
+_OF_FAILED = (Count("failed"), Moment(("core_s",), "failed_core_s"))
 _SPARSE = 32  # Entries per number of a table beyond which sorting is faster
 _BATCH_JOBS = 1_500_000  # Jobs of the sites whose groups are in memory together
 _SCHEMA = pa.schema(
@@ -66,7 +61,6 @@ class _Site:
 
     names: Sequence[str]
     jobs: Floats
-    wall_h: Floats
     lost_core_h: Floats
     texts: Mapping[str, Sequence[str]]
     cells: Cells
@@ -77,8 +71,8 @@ class _Site:
         return len(self.names) > 0 and float(np.median(self.jobs)) <= LEAST_NODE_JOBS
 
 
-_NONE, _NO_INDEX = np.zeros(0), np.zeros(0, np.int64)
-_NO_NODES = _Site((), _NONE, _NONE, _NONE, {}, Cells(_NO_INDEX, _NO_INDEX, _NONE, _NONE))
+_NOTHING, _NO_INDEX = np.zeros(0), np.zeros(0, np.int64)
+_NO_NODES = _Site((), _NOTHING, _NOTHING, {}, Cells(_NO_INDEX, _NO_INDEX, _NOTHING, _NOTHING))
 
 
 def failing_nodes(
@@ -97,9 +91,9 @@ def failing_nodes(
     killed jobs do not count. ``servers``: patterns of hosts that are not nodes. ``every``: all nodes, with
     an empty ``kind`` where nothing is found. See :func:`esjobs.errors.black_holes.judge`.
 
-    Cost: three grouped queries over sites and errors, two (node x task; of jobs without one, node x user x
-    name) for sites of at most 1.5 M jobs together, two per node that is found. Raises :class:`NoJobsError`
-    without jobs, :class:`UsageError` for a condition on nodes.
+    Cost: three grouped queries over sites and errors, four (node x task; of jobs without one, node x user x
+    name; of all jobs, of failed ones) for sites of at most 1.5 M jobs together, one per site and two per node
+    that is found. Raises :class:`NoJobsError` without jobs, :class:`UsageError` for a condition on nodes.
     """
     if any(named(each) == "node" for each in where):
         raise UsageError("nodes are compared with the others of their site; use --site or --queue, or --all")
@@ -127,7 +121,11 @@ def failing_nodes(
             if not judged.found.any():
                 notes += _illness(rate, before.get(rate["site"]))
             of_site = (*elsewhere, written("site", "=", [rate["site"]]))
-            rows += _rows(store, window, of_site, str(rate["site"]), site, judged, every=every)
+            wall_h = _NOTHING
+            if judged.found.any():
+                filters = (*job_filters(store, of_site, window), *judgeable)
+                wall_h = _wall_hours(store, window, filters, site)
+            rows += _rows(store, window, of_site, str(rate["site"]), site, judged, wall_h, every=every)
     if not rows and n_compared:
         notes.append("no node fails more often than the others of its site")
     rows.sort(key=lambda row: (-row["cost_core_h"], row["site"], row["node"]))
@@ -175,7 +173,7 @@ def in_batches(rates: Sequence[Row]) -> Iterator[list[Row]]:
 def _judgeable(store: JobStore, where: Sequence[str], window: Window | None) -> tuple[Filter, ...]:
     """Return the filters of jobs that finished or failed, without killed jobs and retried attempts."""
     failures = (*job_filters(store, where, window), *_FAILED)
-    found = aggregate(store, ("error",), (Count("jobs"),), window, where=failures).table
+    found = aggregate(store, ("error",), (Count("jobs"),), window, where=failures, books=False).table
     table = ERROR_TABLES.of(store)
     categories = {text: table.category(text) for text in found.column("error").to_pylist()}
     dull = [text for text, each in categories.items() if each is not None and each.name in (KILLED, RETRIED)]
@@ -186,12 +184,24 @@ def _judgeable(store: JobStore, where: Sequence[str], window: Window | None) -> 
 
 
 def _groups(store: JobStore, window: Window | None, filters: Sequence[Filter]) -> pa.Table:
-    """Return the sums by site, node, task and type; of jobs without a task by user and job name, too."""
+    """Return the sums by site, node, task and type; of jobs without a task by user and job name, too.
+
+    Rows of failed jobs follow those of all: a cluster would send every sum of every group.
+    """
     found = [
-        encoded(aggregate(store, keys, _SUMS, window, where=(*filters, rule), books=False).table)
+        encoded(aggregate(store, keys, sums, window, where=(*filters, *some, rule), books=False).table)
         for keys, rule in ((_KEYS, Present("task_id")), (_KEYS_WITHOUT_TASK, Missing("task_id")))
+        for sums, some in (((Count("jobs"),), ()), (_OF_FAILED, _FAILED))
     ]
     return pa.concat_tables(found, promote_options="default").unify_dictionaries()
+
+
+def _wall_hours(store: JobStore, window: Window | None, filters: Sequence[Filter], site: _Site) -> Floats:
+    """Return the wall hours of each node of a site."""
+    sums = (Moment(("wall_s",), "wall_s"),)
+    found = aggregate(store, ("node",), sums, window, where=filters, books=False).table
+    seconds = {row["node"]: row["wall_s"] or 0.0 for row in found.to_pylist()}
+    return np.array([sum(seconds.get(text, 0.0) for text in site.texts[name]) for name in site.names]) / 3600
 
 
 def _sites(of: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
@@ -207,15 +217,13 @@ def _sites(of: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
     nodes, node = _distinct((site * len(names) + of_text[text])[usable])
     n_strata = int(stratum.max()) + 1
     cells, cell = _distinct(node * n_strata + stratum[usable])
-    jobs, failed, wall_s, lost_s = (
-        _numbers(of, name)[usable] for name in ("jobs", "failed", "wall_s", "failed_core_s")
-    )
+    jobs, failed, lost_s = (_numbers(of, name)[usable] for name in ("jobs", "failed", "failed_core_s"))
     of_cell = [_summed(cell, values) for values in (jobs, failed)]
     culprit = culprit[usable]
     # rows by cell: those of a site are one slice
     order = np.argsort(cell, kind="stable")
     in_order = cell[order]
-    of_node = [_summed(node, values) for values in (jobs, wall_s / 3600, lost_s / 3600)]
+    of_node = [_summed(node, values) for values in (jobs, lost_s / 3600)]
     cell_node, cell_stratum = np.divmod(cells, n_strata)
     found = {}
     for at in np.unique(nodes // max(len(names), 1)).tolist():
@@ -228,7 +236,6 @@ def _sites(of: pa.Table, servers: Sequence[str]) -> dict[str, _Site]:
             [names[each % len(names)] for each in nodes[first:last]],
             of_node[0][first:last],
             of_node[1][first:last],
-            of_node[2][first:last],
             spelled,
             Cells(cell_node[part] - first, cell_stratum[part], of_cell[0][part], of_cell[1][part], parts),
         )
@@ -286,6 +293,7 @@ def _rows(
     name: str,
     site: _Site,
     judged: Judged,
+    wall_h: Floats,
     *,
     every: bool,
 ) -> Iterator[dict[str, Any]]:
@@ -300,7 +308,7 @@ def _rows(
             "site": name,
             "name": node.removesuffix(domain) if domain else node,
             "node": node,
-            "kind": _kind(store, window, at, site, number) if judged.found[number] else None,
+            "kind": _kind(store, window, at, site, number, wall_h) if judged.found[number] else None,
             "n_jobs": int(judged.jobs[number]),
             "failed": int(observed),
             "expected": expected,
@@ -313,12 +321,14 @@ def _rows(
         }
 
 
-def _kind(store: JobStore, window: Window | None, at: Sequence[str], site: _Site, node: int) -> str:
+def _kind(
+    store: JobStore, window: Window | None, at: Sequence[str], site: _Site, node: int, wall_h: Floats
+) -> str:
     """Return ``black hole`` for a node that fails fast and therefore takes more jobs than others."""
-    jobs, wall_h = float(site.jobs[node]), float(site.wall_h[node])
-    others_jobs, others_h = float(site.jobs.sum()) - jobs, float(site.wall_h.sum()) - wall_h
+    jobs, own_h = float(site.jobs[node]), float(wall_h[node])
+    others_jobs, others_h = float(site.jobs.sum()) - jobs, float(wall_h.sum()) - own_h
     # cheap check first: the medians below cost two queries
-    if not wall_h * others_jobs or jobs / wall_h <= _MANY * others_jobs / max(others_h, 1e-9):
+    if not own_h * others_jobs or jobs / own_h <= _MANY * others_jobs / max(others_h, 1e-9):
         return FAILING
     texts = sorted(site.texts[site.names[node]])
     on_node = (*at, written("node", "=", texts), written("state", "=", FAILED))
