@@ -30,6 +30,7 @@ from benchmarks.questions_asked import MONTH
 from benchmarks.questions_sides import PREFIX
 from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
+from esjobs.store.elastic.transport.cluster import Request
 from tests import test_questions as tests
 from tests.servers.memory import in_memory
 from tests.servers.processes import server_pids
@@ -128,9 +129,9 @@ def _watch(session: Session, records: Counter[str]) -> None:
     store: Any = session.store
     send = store._cluster._send
 
-    def counted(method: str, path: str, *rest: Any) -> Any:
-        answer = send(method, path, *rest)
-        if "_search" in path:
+    def counted(request: Request) -> Any:
+        answer = send(request)
+        if "_search" in request.path:
             found = json.loads(answer).get("hits", {}).get("hits", [])
             records["jobs"] += sum(f"{PREFIX}-jobs" in hit["_index"] for hit in found)
         return answer

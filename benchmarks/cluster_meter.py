@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.api.session import Session
+from esjobs.store.elastic.transport.cluster import Request
 
 REST = "ledger, merges"
 """What is part of no step."""
@@ -33,11 +34,12 @@ class Meter:
         send = store._cluster._send
         self._rows = lambda: store.work().rows_written
 
-        def counted(method: str, path: str, body: bytes | None, *rest: Any) -> Any:
+        def counted(request: Request) -> Any:
+            path, body = request.path, request.body
             self.counts["requests"] += 1
             self.counts["written_b"] += len(body or b"") * path.endswith("_bulk")
-            answer = send(method, path, body, *rest)
-            if path.endswith("_pit") and method == "POST":
+            answer = send(request)
+            if path.endswith("_pit") and request.method == "POST":
                 self._snapshots[json.loads(answer)["id"]] = path.split("/")[1]
             elif "_search" in path or "_count" in path:
                 self.counts["searches"] += 1

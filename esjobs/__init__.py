@@ -99,6 +99,7 @@ def __getattr__(name: str) -> Any:
     """Import a name at its first use: the command line's help must answer immediately."""
     if name not in __all__:
         raise AttributeError(f"module 'esjobs' has no attribute '{name}'")
+    # errors are the only public names of one module that are not listed in _HOMES
     return getattr(import_module(_HOMES.get(name, "esjobs.core.errors")), name)
 
 

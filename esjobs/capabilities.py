@@ -46,6 +46,7 @@ def _usable(own: tuple[Capability, ...]) -> tuple[Capability, ...]:
             )
         else:
             usable.append(each)
+            # two foreign packages must not share a section either
             taken |= {name for name, _ in each.sections}
     return tuple(usable)
 
@@ -54,6 +55,7 @@ def _require_sections(capability: Capability, taken: set[str]) -> None:
     for name, model in capability.sections:
         if name in taken:
             raise ValueError(f"section '{name}' already exists; use a different name")
+        # defaults must be valid: settings without the section are built from them
         model.load()()
 
 

@@ -8,6 +8,7 @@ from esjobs.capabilities import CAPABILITIES
 from esjobs.settings import with_sections
 
 Settings = with_sections(CAPABILITIES)
+# pickle and messages find the class here, where it was made
 Settings.__module__ = __name__
 load = update_wrapper(partial(settings_module.load, kind=Settings), settings_module.load)
 open = update_wrapper(  # noqa: A001  used as esjobs.open(...)

@@ -171,6 +171,7 @@ class Settings(BaseModel):
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
 
+    # typed so: keywords of the sections that capabilities add are not fields of this class
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
 
@@ -222,6 +223,7 @@ def with_sections(capabilities: tuple[Capability, ...]) -> type[Settings]:
     """Return the class of settings that have the sections of some capabilities."""
     sections = {name: model.load() for each in capabilities for name, model in each.sections}
     fields: dict[str, Any] = {name: (model, model()) for name, model in sections.items()}
+    # a class per set of capabilities: an unknown section is an unknown key, and refused
     made = create_model("Settings", __base__=Settings, **fields)
     made.capabilities = capabilities
     return made
@@ -270,18 +272,21 @@ def load(
                 f"{config} is nested too deeply; each section of the settings is one table"
             ) from error
     where = str(config) if config is not None else "the environment (ESJOBS_...)"
-    ignored = {*OF_LAUNCHES, *([NOT_MEASURED[0]] if _is_switch(*NOT_MEASURED) else [])}
+    variable, off = NOT_MEASURED
+    ignored = {*OF_LAUNCHES, *([variable] if os.environ.get(variable) == off else [])}
     named = environment.read(os.environ, kind, ignored)
     _refuse_unknown(kind, values, where)
     _refuse_unknown(kind, named, "the environment (ESJOBS_...)")
     try:
-        settings = kind(**environment.merged(values, named))
+        # validated together: the environment may complete a section of the file
+        settings = kind.model_validate(environment.merged(values, named))
     except ValidationError as error:
         raise _unaccepted(error, config) from error
     overrides = {"jobs_index": jobs_index, "field_map": field_map}
     chosen: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
     if read_all:
         chosen["read_at_most"] = None
+    # options of the command line were checked by the command
     cluster = settings.cluster.model_copy(update=chosen)
     plain = {name: value for name, value in {"store": store, "wait_s": wait_s}.items() if value is not None}
     return settings.model_copy(update={"cluster": cluster} | plain)
@@ -337,10 +342,6 @@ _SHOWN = {
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:99]}…"
-
-
-def _is_switch(variable: str, value: str) -> bool:
-    return os.environ.get(variable) == value
 
 
 def _refuse_unknown(kind: type[Settings], values: Mapping[str, object], where: str) -> None:

@@ -64,6 +64,7 @@ def ask_jobs(
     top: int | None,
 ) -> Answer:
     """Stored jobs; without an order they are streamed as they lie in the store."""
+    # an order or a limit needs all matching jobs first; everything else streams
     within, chosen = window_of(window, context.clock), conditions(where)
     if sort is None and not top:
         return Answer(lambda: streamed_jobs(context.store, chosen, within, listed(columns)))
@@ -75,6 +76,7 @@ def ask_jobs(
 def ask_sql(context: Context, text: str, timeout_s: float) -> Answer:
     """Rows of one SELECT on an embedded store."""
     store = context.store
+    # a cluster has a SQL of its own, without our fences
     if not isinstance(store, SpeakingSQL):
         raise UsageError(
             "SQL requires an embedded store; for a cluster use esjobs query, jobs and show, or its own "

@@ -40,6 +40,7 @@ class Export(Facade):
             where=conditions(where),
             window=window_of(window, self._context.clock),
             spreadsheet=spreadsheet,
+            # only with a key: without one a name would have another pseudonym in every export
             pseudonyms=None if key is None else Pseudonyms(read_key(Path(key))),
         )
 

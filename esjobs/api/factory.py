@@ -1,4 +1,4 @@
-"""Builds the parts from the settings; the only place that knows which class stands behind which address."""
+"""Construction of stores from settings; the only module that maps addresses to classes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def require_address(settings: Settings) -> None:
-    """Raise :class:`UsageError` unless ``settings.store`` names a store of a kind that there is."""
+    """Raise :class:`UsageError` unless ``settings.store`` is the address of a known kind of store."""
     kind, _, rest = settings.store.partition(":")
     if _is_cluster(settings):
         return
@@ -41,7 +41,7 @@ def _is_cluster(settings: Settings) -> bool:
 
 
 def embedded_file(settings: Settings) -> Path | None:
-    """The file of an embedded store; None of a cluster and of a store in memory."""
+    """Return the file of an embedded store; None for a cluster and a store in memory."""
     kind, _, rest = settings.store.partition(":")
     return Path(rest).expanduser() if kind == "duckdb" and rest != ":memory:" else None
 
@@ -56,11 +56,13 @@ def open_store(settings: Settings, *, create: bool = True, read_only: bool = Fal
     require_address(settings)
     if _is_cluster(settings):
         return _open_cluster(settings, read_only)
+    # here, so that a cluster does not load DuckDB, nor an embedded store the clients
     from esjobs.store.duck.store import DuckStore
 
     path = embedded_file(settings)
     if path is None:
         return DuckStore(None, tables=TABLES, memory_limit=settings.memory, read_only=read_only)
+    # DuckDB would create the file, and a misspelt path would look like an empty store
     if (read_only or not create) and not path.exists():
         raise StoreError(
             f"no store at {path}; create it with esjobs ingest, or use a different one with --store "
@@ -114,6 +116,7 @@ def _other_addresses(settings: Settings, location: str) -> tuple[str, ...]:
     others = []
     for address in settings.cluster.addresses:
         other, user, password = split_user(address)
+        # one login for all: it stands in the address of the store, or in the settings
         if (user, password) != (None, None) or other.partition(":")[0] != scheme:
             raise SettingsError(
                 f"cluster.addresses contains {other}; expected {scheme}://HOST:9200, with the scheme of the "
@@ -136,10 +139,12 @@ def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
         ("user", user, cluster.user),
         ("password", password, cluster.password or cluster.password_file),
     ):
+        # two different ones: neither may win silently
         if in_address is not None and in_settings is not None:
             raise SettingsError(
                 f"{name} is set in the address of {location} and in the settings; remove one of them"
             )
+    # only the store: dashboards have one address, and no signatures of AWS
     access = replace(
         access_to(settings, location, user, password),
         others=_other_addresses(settings, location),

@@ -32,5 +32,6 @@ class FacadeOf(Generic[Made]):
             return self
         context, source = session._context, self._source
         made: Any = Lazy(source).load()(context) if ":" in source else context.facade(source)
+        # without __set__ the attribute of the instance wins: the next access does not come here
         vars(session)[self._name] = made
         return made  # type: ignore[no-any-return]

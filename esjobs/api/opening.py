@@ -33,13 +33,12 @@ def open(  # noqa: A001  used as esjobs.open(...)
 ) -> Session:
     """Open a store and return a session; use it as a context manager or close it.
 
-    ``store``: ``duckdb:PATH``, ``duckdb::memory:`` or the address of a cluster; the settings decide without
-    it. It may also be an object that implements :class:`esjobs.store.base.JobStore` with the tables of
-    ``esjobs.schema.catalogue.TABLES``; the session closes it. ``create``: make a missing store. ``late``:
-    open it at first use, so that an unreadable input file neither makes nor locks it. ``progress``: called
-    with the work, the amount done and the total. ``capabilities``: those whose sections the settings have;
-    ``esjobs.open`` names all. Raises :class:`EsjobsError`; :class:`UsageError` for an
-    object that is not a store.
+    ``store``: ``duckdb:PATH``, ``duckdb::memory:``, the address of a cluster (None: of the settings), or an
+    object that implements :class:`esjobs.store.base.JobStore` with the tables of
+    ``esjobs.schema.catalogue.TABLES``; the session closes it. ``create``: create a missing store. ``late``:
+    open it at first use, so that an unreadable input file neither creates nor locks it. ``progress``: called
+    with the work, the amount done and the total. ``capabilities``: those with sections in the settings; all
+    in ``esjobs.open``. Raises :class:`EsjobsError`; :class:`UsageError` for an object that is not a store.
     """
     if settings is None:
         named = store if isinstance(store, str) else None
@@ -55,12 +54,12 @@ def open(  # noqa: A001  used as esjobs.open(...)
     )
     if not late:
         return session(opener())
+    # a wrong address is an error now, not at the first question
     require_address(settings)
     return session(None, opener=opener)
 
 
 def _classifying(settings: Settings, opener: Callable[[], JobStore]) -> JobStore:
-    """Open a store that answers by the tables of the settings: categories of errors, services."""
     table, services = None, None
     with suppress(LookupError):
         if path := settings.section(ErrorsSettings).table:

@@ -49,6 +49,7 @@ class Page(Generic[Content]):
         return Path(out)
 
     def __getattr__(self, name: str) -> Any:
+        # copy and pickle ask for private names before there is any content
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.content, name)
@@ -62,6 +63,7 @@ class Page(Generic[Content]):
     def _repr_html_(self) -> str:
         if self._text is not None:
             return f"<pre>{escape(self._text())}</pre>"
+        # a frame keeps the styles of the page away from those of the notebook
         return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="800"></iframe>'
 
 

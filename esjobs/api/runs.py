@@ -56,6 +56,7 @@ class Runs(Facade):
         for name, number in {"keep": keep, **rule}.items():
             count_of_runs(name, number)
         count_of_runs("bucket_months", bucket_months, "months")
+        # 0 is a choice: only what is None falls back to the settings
         named = {name: number for name, number in rule.items() if number is not None}
         if keep is not None and named:
             raise UsageError(f"prune accepts either a number of runs or a rule ({', '.join(named)})")

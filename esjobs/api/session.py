@@ -102,6 +102,7 @@ class Session:
         self._called = settings.location if called is None else called
         self._opener = opener
         self._settings = settings
+        # per process: of several sessions the last one decides
         share_with(settings.share)
         self._context = Context(lambda: self.store, settings, clock, progress, read_only)
 
@@ -121,6 +122,7 @@ class Session:
 
     def close(self) -> None:
         """Release the store."""
+        # or a late session would open again at its next question
         self._opener = None
         if self._store is not None:
             self._store.close()
@@ -272,7 +274,6 @@ class Session:
         return self._profile("cpu_model", name)
 
     def _profile(self, level: Level, name: str) -> "Page[Profile]":
-        """Profile of a name of a level; as :meth:`site`."""
         from esjobs.render.profile.profile import profile
         from esjobs.render.text.profile import page_text
 

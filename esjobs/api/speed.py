@@ -26,6 +26,7 @@ class DrawnSpeed(Speed):
         """
         store = self._context.store
         stored = find_run(store, SPEED, (FLAGS.made_by,), run)
+        # limits of the run, not of the present settings
         fit = SpeedQuestion.of_run(stored).fit
         values: Chosen = {
             ("level",): (level,),

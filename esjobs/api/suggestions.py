@@ -12,9 +12,10 @@ from esjobs.records.names.spelling import accepted
 def unmatched_conditions(
     session: Session, where: Iterable[str], window: Window | str | None
 ) -> Iterator[str]:
-    """A line for each of several values that no stored job of the window has; one query a field."""
+    """Yield a line per value without jobs in the window, where several are listed; one query per field."""
     for name, conditions in parse_conditions(where).items():
         values = [value for each in conditions if each.operator == "=" for value in each.values]
+        # a single value without jobs is an error anyway; of several, the others answer
         if len(values) > 1 and fields.field(name).type == "keyword" and fields.field(name).groupable:
             stored = session.query(name, window=window).rows.column(name).drop_null()
             present = set(map(str, stored.to_pylist()))

@@ -61,6 +61,7 @@ class Tables:
         :class:`UsageError` for a store other than Elasticsearch.
         """
         table = None if name == "jobs" else catalogue.table(name)
+        # not part of the protocol: only one product has such a library
         ask = getattr(self._context.store, "search", None)
         if ask is None:
             raise UsageError(f"elasticsearch.dsl requires Elasticsearch; use s.tables.{name}() or s.query()")
@@ -73,9 +74,11 @@ class Tables:
         return (table.name for table in catalogue.TABLES)
 
     def __getattr__(self, name: str) -> Callable[..., Answer]:
+        # from the catalogue: other packages add tables
         if not any(table.name == name for table in catalogue.TABLES):
             raise AttributeError(f"unknown table '{name}'; use one of: {', '.join(self)}")
         return partial(self.read, name)
 
+    # for completion in notebooks
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self})

@@ -1,8 +1,8 @@
-"""The seam between esjobs and whatever holds the jobs: a handful of methods, Arrow batches across.
+"""Interface of stores: a handful of methods that exchange Arrow batches.
 
 Promises that every store keeps, and the contract suite proves:
 
-- ``put_jobs`` is idempotent and all-or-nothing; a load can be taken back.
+- ``put_jobs`` is idempotent and all-or-nothing; a load can be undone.
 - Counts are exact, or the store refuses. Nothing is dropped without a reason in the books.
 - What ``replace`` writes is invisible until ``publish`` switches readers over in one atomic step; a reader
   sees the old rows before it and the new ones after it, never both; a process killed in between leaves the
@@ -11,6 +11,7 @@ Promises that every store keeps, and the contract suite proves:
   another one in the same step as the results.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -161,7 +162,7 @@ class Capabilities:
     lacking: tuple[str, ...] = ()
     """Rights that the user lacks, where the store can tell."""
     undated: int = 0
-    """Documents in the place of the jobs that have no end time: they belong to no day, and count nowhere."""
+    """Documents of a jobs index without end time: they belong to no day and count nowhere."""
 
 
 @dataclass(frozen=True)
@@ -199,16 +200,12 @@ class Work:
         return self._joined(other, -1)
 
     def _joined(self, other: "Work", sign: int) -> "Work":
-        statuses = {*self.requests, *other.requests}
-        requests = {
-            each: self.requests.get(each, 0) + sign * other.requests.get(each, 0) for each in statuses
-        }
-        numbers = {
-            name: getattr(self, name) + sign * getattr(other, name)
-            for name in self.__dataclass_fields__
-            if name != "requests"
-        }
-        return Work(**numbers, requests={each: number for each, number in requests.items() if number})
+        # not "+" or "-" of counters, which drop what is not positive
+        requests = Counter(self.requests)
+        requests.update({status: sign * number for status, number in other.requests.items()})
+        names = self.__dataclass_fields__.keys() - {"requests"}
+        numbers = {name: getattr(self, name) + sign * getattr(other, name) for name in names}
+        return Work(**numbers, requests={status: number for status, number in requests.items() if number})
 
 
 class JobStore(Protocol):
@@ -250,6 +247,7 @@ class JobStore(Protocol):
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition, invisible until published."""
 
+    # called late: what follows from the published runs must be computed while they cannot change
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch all readers to these changes atomically; none if a generation is missing or incomplete.
 
@@ -336,12 +334,12 @@ class Expiring(Protocol):
 
 
 PART = "+"
-"""Between the day of a partition and the number of rows that were added to it later."""
+"""Separator between the day of a partition and the name of rows that were added later."""
 
 
 @runtime_checkable
 class Adding(Protocol):
-    """Store that can add to a day what came late, without touching the rest of it."""
+    """Store that can add late rows to a day without rewriting it."""
 
     def load_fingerprints(self, window: Window) -> pa.Table:
         """Return columns day, load, n_jobs, fingerprint by day and load, in order of the loads.
@@ -361,7 +359,7 @@ class Adding(Protocol):
 
 
 Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""Gives versions of jobs with other texts: as many, in the same order, columns of ``PUT_SCHEMA``."""
+"""Function that changes texts of versions of jobs: same number, order and columns (``PUT_SCHEMA``)."""
 
 
 @runtime_checkable
@@ -400,6 +398,7 @@ class SpeakingSQL(Protocol):
 
 def require_store(store: object) -> JobStore:
     """Return the object as a store. Raises :class:`UsageError` that names missing methods."""
+    # not isinstance: a protocol tells that something is missing, but not what
     methods = [name for name, value in vars(JobStore).items() if callable(value) and name[0] != "_"]
     lacking = [name for name in methods if not callable(getattr(store, name, None))]
     if lacking or isinstance(store, type):

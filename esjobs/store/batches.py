@@ -4,7 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
+from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import UsageError
+
+TEXTS = tuple(item.name for item in PUT_SCHEMA if pa.types.is_string(item.type))
+"""Columns of ``PUT_SCHEMA`` that hold texts."""
 
 # Rows of a DuckDB row group: whole ones are compressed once and written at once, on every processor
 _BLOCK_ROWS = 122_880
@@ -54,12 +58,18 @@ def blocks(
         yield pa.concat_batches(waiting)
 
 
+def texts_of(batch: pa.RecordBatch) -> list[tuple[str | None, ...]]:
+    """Return the texts of each row of ``PUT_SCHEMA``."""
+    return list(zip(*(batch.column(name).to_pylist() for name in TEXTS), strict=True))
+
+
 def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordBatch:
     """Return a batch with the columns of a schema; missing or extra columns are refused."""
     if batch.schema.equals(schema):
         return batch
     _require_columns(batch.schema.names, schema.names, what)
     try:
+        # dictionaries become texts, and columns come into the order of the schema
         columns = [batch.column(item.name).cast(item.type) for item in schema]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         # Arrow's message may hold a whole value; the beginning says which type met which

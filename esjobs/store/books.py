@@ -29,6 +29,7 @@ def books_table(counts: Mapping[Outcome, int]) -> pa.Table:
         ((item.day, item.name, item.kind, jobs) for item, jobs in counts.items() if jobs),
         key=lambda row: (row[0], row[2], row[1]),
     )
+    # zip of no rows has no columns either
     columns = zip(*rows, strict=True) if rows else [[]] * len(BOOKS)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, BOOKS.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=BOOKS)

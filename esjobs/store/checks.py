@@ -65,6 +65,7 @@ def require_known(existing: KnownTables, *requested: Table) -> None:
     for table in requested:
         if table.name not in existing:
             raise UsageError(f"unknown table '{table.name}'; use one of: {', '.join(existing)}")
+        # the same name with other columns: rows of another version
         if existing[table.name] != table:
             raise UsageError(f"table '{table.name}' is not the table of that name in the catalogue")
 
@@ -78,6 +79,7 @@ def new_part(table: Table, day: str) -> str:
     """Return the partition of rows added to a day; :class:`UsageError` where none is replaced by the day."""
     if not of_days(table):
         raise UsageError(f"'{table.name}' is replaced per {table.partition}; rows are added to days only")
+    # unique: two processes may add to one day
     return f"{day}{PART}{uuid.uuid4().hex}"
 
 

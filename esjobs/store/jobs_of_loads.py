@@ -1,4 +1,4 @@
-"""A store as if it had only the jobs of some loads."""
+"""View of a store with the jobs of some loads only."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from esjobs.store.base import Aggregate, JobStore
 
 
 class JobsOfLoads:
-    """A store whose questions about jobs are answered by others; questions about results are its own."""
+    """Store that passes questions about jobs to other functions; everything else is its own."""
 
     def __init__(
         self,

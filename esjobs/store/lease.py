@@ -74,13 +74,6 @@ class Holding:
         return json.dumps(asdict(self))
 
 
-class Timer(Protocol):
-    """Monotonic timer."""
-
-    def __call__(self) -> float:
-        """Return seconds since some moment."""
-
-
 def lease_age_s(values: NamedValues, what: str, now: datetime) -> float | None:
     """Return the seconds since the holder of a lease renewed it, by its clock; None if nobody holds it."""
     value = values.value(_key(what))
@@ -108,12 +101,13 @@ class Lease:
         *,
         what: str = "writing jobs",
         request_s: float = 0.0,
-        timer: Timer = time.monotonic,
+        timer: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._key = _key(what)
         self._what = what
         self._values = values
+        # a renewal may be held up by a request that is repeated to its end
         self._lasts_s = max(_LASTS_S, _RENEWED_S + 1.5 * request_s)
         self._location = location
         self._clock = clock
@@ -198,6 +192,7 @@ class Lease:
         mine = Holding(token, str(Process.current()), renewed, self._lasts_s).write()
         # before it is written: another thread that reads it must not take it for one that was left behind
         _OWN_TOKENS.add(token)
+        # of several that see it free, one wins
         taken = self._values.compare_and_set(self._key, old, mine)
         _OWN_TOKENS.discard(self._token if taken else token)
         self._value = mine if taken else None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.query import Query, is_count
 
@@ -13,7 +14,7 @@ Integers = npt.NDArray[np.int64]
 _MOST_GROUPS = 2**62
 
 ENCODED = pa.dictionary(pa.int32(), pa.string())
-"""Texts that are few and repeat: a million groups take half the memory."""
+"""Type of texts that repeat: a million groups take half the memory."""
 
 
 def encoded(table: pa.Table) -> pa.Table:
@@ -34,6 +35,11 @@ def coded(table: pa.Table, name: str) -> tuple[Integers, list[str | None]]:
 def floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Return a column of numbers, NaN where one is missing."""
     return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+
+
+def total(table: pa.Table, name: str) -> int:
+    """Return the sum of a column of counts."""
+    return int(pc.sum(table.column(name)).as_py() or 0)
 
 
 def plain(table: pa.Table) -> pa.Table:

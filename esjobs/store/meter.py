@@ -36,6 +36,7 @@ class Meter:
     def grouped(self, answer: Aggregate) -> Aggregate:
         """Count the jobs behind an answer and return it; rows of result tables have no books."""
         books = answer.books.select(["kind", "n_jobs"]).to_pylist()
+        # notes count jobs that are also binned
         n_jobs = sum(row["n_jobs"] for row in books if row["kind"] != "note")
         self.add(Work(jobs_read=n_jobs))
         return answer

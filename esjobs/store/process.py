@@ -76,6 +76,7 @@ class Process:
     @property
     def is_gone(self) -> bool:
         """True if it has certainly ended; never for a remote one."""
+        # an id may belong to another process by now, whose start differs
         return self.is_near and _began(self.pid) != self.began
 
 

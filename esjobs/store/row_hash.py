@@ -54,21 +54,19 @@ def content_hash(rows: pa.RecordBatch) -> Hashes:
             if column.null_count == len(column):
                 continue
             name = int.from_bytes(hashlib.blake2b(item.name.encode(), digest_size=8).digest(), "little")
+            # by name, so that columns may come in any order and new ones change nothing while they are null
             state = np.full(len(column), name, np.uint64)
             if pa.types.is_nested(item.type):
                 # few rows carry any, and their numbers must count bit by bit
                 column = pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.string())
             text = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
             state = _absorb(column, state) if text else _stir(state ^ _bits(column))
-            total[block] += np.where(_valid(column), state, _NOTHING) if column.null_count else state
+            if column.null_count:
+                state = np.where(column.is_valid().to_numpy(zero_copy_only=False), state, _NOTHING)
+            total[block] += state
         # rows that exchange a value must not have the same sum of hashes as before
         total[block] = _stir(total[block])
     return total
-
-
-def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    valid: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
-    return valid
 
 
 def _bits(column: pa.Array) -> Hashes:
@@ -110,6 +108,7 @@ def _absorb(strings: pa.Array, state: Hashes) -> Hashes:
             state[rows] = _stir(state[rows] ^ _words(at_byte, starts[rows] + 8 * word, left[rows]))
     for row in np.flatnonzero(lengths > 8 * _WORDS):
         long = padded[starts[row] : starts[row] + lengths[row]].tobytes()
+        # little-endian everywhere: hashes are stored
         digest = hashlib.blake2b(long, digest_size=8).digest()
         state[row] = _stir(state[row : row + 1] ^ np.frombuffer(digest, "<u8"))[0]
     return state

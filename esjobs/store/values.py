@@ -22,6 +22,7 @@ def typed(name: str, kind: FieldType, value: Value) -> list[object]:
             case "integer":
                 return _integer(value)
             case "number":
+                # NaN equals nothing, itself included
                 return [] if math.isnan(float(value)) else [float(value)]
             case "boolean":
                 return [{"true": True, "1": True, "false": False, "0": False}[str(value).lower()]]

@@ -26,5 +26,6 @@ class Engine:
 
 def every_version(test: Test) -> Test:
     """Mark a test of answers of a server itself, to be run on each version of the server."""
+    # read by the project's own tests, which run servers of several versions
     test.every_version = True  # type: ignore[attr-defined]
     return test

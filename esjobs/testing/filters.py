@@ -1,4 +1,4 @@
-"""Filters: what matches, what does not, and values that try to be more than values."""
+"""Filters: matches, and hostile values."""
 
 import math
 import re
@@ -13,6 +13,7 @@ from esjobs.testing.engine import every_version
 from esjobs.testing.rows import groups, hours, job, put, selected
 
 HOSTILE = (
+    # ends of literals, comments, wildcards, placeholders, and letters whose lower case is longer
     "' OR 1=1 --",
     "'; DROP TABLE jobs; --",
     '"',
@@ -55,6 +56,7 @@ def test_a_hostile_value_is_a_group_of_its_own(hostile: JobStore) -> None:
 @every_version
 def test_a_hostile_pattern_is_taken_literally_but_for_the_star(hostile: JobStore) -> None:
     names = ("CERN", *HOSTILE)
+    # overlapping ends and several wildcards, too
     for pattern in (*HOSTILE, "c*", "*R*", "*n", "*", "c*r*n", "CE*ERN", "%*", "_*_", "\\*", "!*"):
         kept = selected(hostile, "queue", where=[NotLike("queue", (pattern,))])
         expected = [name for name in names if not _like(name, pattern)]
@@ -96,10 +98,12 @@ def filled(store: JobStore) -> JobStore:
         store,
         "a",
         job("null", wall_s=None, max_rss_b=None, cores=None, events=None, user=None),
+        # NaN is a value, but in no range; infinities are in half-open ones
         job("nan", wall_s=math.nan, max_rss_b=math.nan, cores=1, events=0, user="Ann"),
         job("inf", wall_s=math.inf, max_rss_b=math.inf, cores=1, events=1, user="ann"),
         job("minus inf", wall_s=-math.inf, max_rss_b=-math.inf, cores=8, events=2, user="bob"),
         job("zero", wall_s=0.0, max_rss_b=0.0, cores=8, events=3, user="ANNA"),
+        # 2**53 + 1 is no double: an engine that compares as doubles takes it for its neighbour
         job("ten", wall_s=10.0, max_rss_b=10.0, cores=16, events=2**53 + 1, user="%"),
     )
     return store
@@ -113,6 +117,7 @@ MATCHES: list[tuple[Filter, list[str]]] = [
     (Range("wall_s", gt=0, lt=math.inf), ["ten"]),
     (Range("wall_s", gt=0, le=math.inf), ["inf", "ten"]),
     (Range("wall_s", ge=-math.inf), ["inf", "minus inf", "ten", "zero"]),
+    # no number is above, below or equal to NaN
     (Range("wall_s", gt=math.nan), []),
     (Range("wall_s", le=math.nan), []),
     (Range("wall_s"), ["inf", "minus inf", "ten", "zero"]),
@@ -122,9 +127,11 @@ MATCHES: list[tuple[Filter, list[str]]] = [
     (Range("efficiency", gt=0, lt=100), ["ten"]),
     (In("cores", (1, 16)), ["inf", "nan", "ten"]),
     (In("cores", ("8",)), ["minus inf", "zero"]),
+    # a fraction equals no integer, however an engine would round it
     (In("cores", (1.5,)), []),
     (In("cores", (8.0,)), ["minus inf", "zero"]),
     (In("events", (2**53 + 1,)), ["ten"]),
+    # beyond 64 bits: nothing matches, and nothing overflows
     (In("events", (2**70,)), []),
     (In("wall_s", (math.nan,)), []),
     (In("wall_s", (10, 0)), ["ten", "zero"]),
@@ -136,8 +143,10 @@ MATCHES: list[tuple[Filter, list[str]]] = [
     (In("end_time", ("2018-08-01T01:00:00Z",)), ["inf", "minus inf", "nan", "null", "ten", "zero"]),
     (Missing("wall_s"), ["null"]),
     (Present("wall_s"), ["inf", "minus inf", "nan", "ten", "zero"]),
+    # a quotient is null if a factor is missing or the divisor is 0
     (Missing("efficiency"), ["null", "zero"]),
     (Missing("core_class"), ["null"]),
+    # the one filter that a missing value passes
     (NotLike("user", ("ann*",)), ["minus inf", "null", "ten"]),
     (NotLike("user", ()), ["inf", "minus inf", "nan", "null", "ten", "zero"]),
     (Either((In("user", ("bob",)), Missing("user"))), ["minus inf", "null"]),
@@ -166,6 +175,7 @@ def test_filters_are_combined_with_and(filled: JobStore) -> None:
 @every_version
 def test_a_filter_of_many_values(store: JobStore) -> None:
     put(store, "a", *(job(n) for n in range(50)))
+    # more values than some engines take in one expression
     wanted = tuple(str(n) for n in range(0, 10_000, 2))
     assert len(ids(store, In("job_id", wanted))) == 25
 
@@ -177,6 +187,7 @@ def test_a_filter_of_many_values(store: JobStore) -> None:
         In("wall_s", ("long",)),
         In("day", ("yesterday",)),
         In("end_time", ("noon",)),
+        # a resolved field: stores filter by the raw string
         In("cpu_model", ("x",)),
         Range("queue", gt=1),
         Range("end_time", gt=1),
@@ -193,6 +204,7 @@ def test_a_filter_that_makes_no_sense_is_refused(store: JobStore, condition: Fil
 def test_a_window_is_half_open(store: JobStore) -> None:
     put(store, "a", *(job(n, end_time=hours(n)) for n in range(4)))
     assert selected(store, "job_id", window=Window(hours(1), hours(3))) == ["1", "2"]
+    # a few milliseconds later: ends are compared to the microsecond
     assert selected(store, "job_id", window=Window(hours(1 + 1e-6), hours(3 + 1e-6))) == ["2", "3"]
     found = groups(store, Query((), (Count(), Sum("events", "events")), Window(hours(1), hours(3))))
     assert found == {(): {"n_jobs": 2, "events": 200.0}}

@@ -22,6 +22,7 @@ def test_what_is_put_lasts(durable: Engine, tmp_path: Path) -> None:
     again = durable.open(tmp_path)
     assert selected(again, "events") == [2]
     assert again.day_fingerprints(None) == marks
+    # the load, its rows and what it replaced are known to the next process
     assert put(again, "b", job(1, events=2)) == (0, 1, 0)
     assert again.undo_load("b").jobs == 1
     assert selected(again, "events") == [1]
@@ -46,6 +47,7 @@ def test_work_is_counted(store: JobStore) -> None:
     selected(store)
     assert (store.work() - of_load).jobs_read == 10
     before = store.work()
+    # the second publication leaves the rows of the first to be swept
     for _ in range(2):
         rows = [{"run": "r1", "name": f"queue {number}"} for number in range(100)]
         store.publish([store.replace(FACTORS, "r1", [table_batch(FACTORS, rows)])])
@@ -92,6 +94,7 @@ def test_a_closed_store_refuses(store: JobStore, act: Callable[[JobStore], objec
 def test_a_stream_ends_with_its_store(engine: Engine, tmp_path: Path) -> None:
     store = engine.open(tmp_path)
     put(store, "a", job(1))
+    # one that was begun and one that was not: both hold resources of the store
     unread, half_read = store.select(Select()), store.select(Select())
     next(half_read)
     store.close()

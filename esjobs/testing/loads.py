@@ -28,6 +28,7 @@ def test_a_load_without_rows_is_a_load(store: JobStore) -> None:
 
 def test_every_field_comes_back_as_it_was_put(store: JobStore) -> None:
     by_type = {
+        # quotes, control characters, other scripts: nothing may be pasted into a statement
         pa.string(): "x'; DROP TABLE jobs; --\nü\t日本",
         pa.int64(): 2**62,
         pa.float64(): 0.1,
@@ -35,6 +36,7 @@ def test_every_field_comes_back_as_it_was_put(store: JobStore) -> None:
         pa.bool_(): False,
         pa.map_(pa.string(), pa.float64()): [("cycles", 1.5), ("x'; DROP TABLE jobs", 2.0**60)],
     }
+    # the extremes of a type, and nothing at all
     full = {item.name: by_type[item.type] for item in JOB_SCHEMA}
     empty = {**dict.fromkeys(JOB_SCHEMA.names), "job_id": "2", "queue": "", "end_time": hours(0)}
     put(store, "a", full, empty)
@@ -63,6 +65,7 @@ def test_the_same_load_again_changes_nothing(store: JobStore) -> None:
 
 
 def test_identity_is_source_and_job_id(store: JobStore) -> None:
+    # equal ids of two sources are two jobs; ids are texts, not numbers
     rows = [job(1), job(1, source="htcondor"), job(1, source=None), job("1 "), job("01")]
     assert put(store, "a", *rows) == (5, 0, 0)
     assert put(store, "b", *rows) == (0, 5, 0)
@@ -84,6 +87,7 @@ def test_an_equal_end_time_updates(store: JobStore) -> None:
 
 def test_an_older_end_time_is_superseded_and_named(store: JobStore) -> None:
     put(store, "a", job(1, end_time=hours(2), events=1))
+    # named by file and line, so that its owner finds it
     late = job(1, end_time=hours(1), events=2, origin_file="late.csv", origin_line=7)
     counts = store.put_jobs([batch([late])], "b")
     assert (counts.stored, counts.updated, counts.superseded) == (0, 0, 1)
@@ -95,6 +99,7 @@ def test_an_older_end_time_is_superseded_and_named(store: JobStore) -> None:
 
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
 def test_inside_a_load_the_newest_wins_in_any_order(store: JobStore, order: tuple[int, ...]) -> None:
+    # one row per batch: versions meet across batches, too
     rows = [job(1, end_time=hours(n), events=n, origin_line=n) for n in order]
     counts = store.put_jobs([batch([row]) for row in rows], "a")
     assert (counts.stored, counts.updated, counts.superseded) == (1, 0, 2)
@@ -111,6 +116,7 @@ def test_an_exception_of_the_source_leaves_the_store_as_it_was(store: JobStore) 
     put(store, "a", job(1, events=1))
 
     def broken() -> Iterator[pa.RecordBatch]:
+        # an update and a new job, both to be forgotten
         yield batch([job(1, events=2), job(2)])
         raise RuntimeError("the file ends here")
 
@@ -118,6 +124,7 @@ def test_an_exception_of_the_source_leaves_the_store_as_it_was(store: JobStore) 
         store.put_jobs(broken(), "b")
     assert selected(store, "job_id", "events") == [("1", 1)]
     assert store.undo_load("b").jobs == 0
+    # the failed attempt is not a load: the same id counts as new
     assert put(store, "b", job(1, events=2), job(2)) == (1, 1, 0)
 
 
@@ -143,6 +150,7 @@ def test_columns_may_come_in_another_order_and_encoding(store: JobStore) -> None
     plain = batch([job(1), job(2)])
     site = plain.schema.get_field_index("queue")
     encoded = plain.set_column(site, "queue", plain.column("queue").dictionary_encode())
+    # names decide, and not positions
     assert store.put_jobs([encoded.select(encoded.schema.names[::-1])], "a").stored == 2
     assert selected(store, "queue") == ["CERN", "CERN"]
 
@@ -169,6 +177,7 @@ def test_undo_brings_back_the_best_of_several(store: JobStore) -> None:
     put(store, "newer", job(1, end_time=hours(2), events=1))
     put(store, "older", job(1, end_time=hours(1), events=2))
     put(store, "newest", job(1, end_time=hours(3), events=3))
+    # in any order: each undo shows what the remaining loads know
     store.undo_load("newest")
     assert selected(store, "events") == [1]
     store.undo_load("newer")
@@ -190,6 +199,7 @@ def test_a_fingerprint_moves_with_every_change(store: JobStore) -> None:
     def marks() -> dict[object, object]:
         return {row["day"]: row["fingerprint"] for row in store.day_fingerprints(None).to_pylist()}
 
+    # another day, whose fingerprint must stay
     put(store, "a", job(1), job(2, end_time=hours(30)))
     seen = [marks()]
     for load, change in (
@@ -205,6 +215,7 @@ def test_a_fingerprint_moves_with_every_change(store: JobStore) -> None:
         assert found[hours(30).date()] == seen[0][hours(30).date()]
         seen.append(found)
     for load in ("to null", "moved inside its day", "another text", "a field", "added"):
+        # undone in reverse, every state comes back with its fingerprint
         seen.pop()
         store.undo_load(load)
         assert marks() == seen[-1]
@@ -228,6 +239,7 @@ def test_the_store_can_be_read_while_a_load_comes_in(store: JobStore) -> None:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for found in store.select(Select(("job_id",))):
+            # a stream has the jobs of the moment it began: the load does not feed itself
             yield batch([job(f"copy of {row['job_id']}") for row in found.to_pylist()])
 
     assert store.put_jobs(batches(), "b").stored == 3

@@ -50,6 +50,7 @@ def test_every_table_takes_and_gives_back_its_columns(store: JobStore) -> None:
         pa.list_(pa.string()): ["it's", ""],
     }
     full = [{item.name: by_type[item.type] for item in table_schema(table)} for table in TABLES]
+    # a full row and an empty one of every table
     rows = [(table, [values, dict.fromkeys(values)]) for table, values in zip(TABLES, full, strict=True)]
     store.publish([write(store, table, "p", *values) for table, values in rows])
     for table, values in rows:
@@ -69,6 +70,7 @@ def test_what_is_not_published_is_not_seen(store: JobStore) -> None:
 def test_a_partition_is_replaced_as_a_whole(store: JobStore) -> None:
     store.publish([write(store, FACTORS, "r1", factor("a"), factor("b"))])
     store.publish([write(store, FACTORS, "r2", factor("c", "r2"))])
+    # a rerun may have fewer rows: none of the old ones may stay
     fewer = write(store, FACTORS, "r1", factor("b", k=2.0))
     assert names(store) == ["a", "b", "c"]
     store.publish([fewer])
@@ -102,6 +104,7 @@ def test_a_publication_that_fails_switches_nothing(store: JobStore) -> None:
         with pytest.raises(StoreError):
             store.publish([write(store, DAYS, "d", {"outcome": "x"}), broken])
     with pytest.raises(UsageError):
+        # two changes of one partition have no order
         store.publish([first, Hide(FACTORS, "r1")])
     assert visible(store, DAYS) == []
     assert names(store) == []
@@ -167,6 +170,7 @@ def test_leftovers_of_an_earlier_process_are_swept(durable: Engine, tmp_path: Pa
 
 @every_version
 def test_a_reader_keeps_the_rows_of_the_moment_it_began(engine: Engine, store: JobStore) -> None:
+    # more than one page of any store, so that the rest is read after the switch
     many = [factor(f"old {number}") for number in range(max(engine.rows, 25_000))]
     store.publish([write(store, FACTORS, "r1", *many)])
     batches = store.read(FACTORS, columns=("name",))
@@ -179,6 +183,7 @@ def test_a_reader_keeps_the_rows_of_the_moment_it_began(engine: Engine, store: J
 
 @every_version
 def test_partitions_are_text(store: JobStore) -> None:
+    # names of partitions become keys, patterns or paths in some engines
     hostile = ("'", "%", "", "p; DROP TABLE jobs", "日")
     store.publish([write(store, FACTORS, name, factor(name)) for name in hostile])
     store.publish([Hide(FACTORS, "%")])
@@ -221,11 +226,13 @@ def test_what_is_not_in_the_catalogue_is_refused(store: JobStore) -> None:
         list(store.read(FACTORS, columns=("generation",)))
     with pytest.raises(UsageError):
         list(store.read(FACTORS, [In("1=1; --", ("x",))]))
+    # a table is recognised as a whole: its name alone must not become an identifier
     made_up = Table('x"; DROP TABLE jobs; --', "", "run", FACTORS.columns)
     for act in (lambda: store.read(made_up), lambda: store.replace(made_up, "p", [])):
         with pytest.raises(UsageError):
             act()
     with pytest.raises(UsageError):
+        # the known name with other columns is another table
         store.replace(replace(FACTORS, columns=FACTORS.columns[:3], order=()), "p", [])
 
 
@@ -236,6 +243,7 @@ def test_rows_of_another_table_are_refused(store: JobStore) -> None:
 
 @every_version
 def test_named_values_change_hands_once(store: JobStore) -> None:
+    # compare and set is what leases rest on: only the expected value gives way
     assert not store.compare_and_set("lease", "somebody", "me")
     assert store.compare_and_set("lease", None, "me")
     assert not store.compare_and_set("lease", None, "you")

@@ -27,7 +27,7 @@ def day(number: int) -> date:
 
 
 def job(job_id: object, **values: object) -> Row:
-    """A job that no cleaning rule drops, except for what is given."""
+    """A job that no cleaning rule drops, with other values as supplied."""
     return {
         "source": "panda",
         "job_id": str(job_id),
@@ -62,6 +62,7 @@ def selected(
     """Jobs that match, sorted: values of one field, or tuples of several."""
     batches = store.select(Select(names, window, tuple(where)))
     rows = [tuple(row.values()) for found in batches for row in found.to_pylist()]
+    # by their text: rows come in any order, and null does not compare
     ordered = sorted(rows, key=repr)
     return [row[0] for row in ordered] if len(names) == 1 else ordered
 
@@ -81,7 +82,7 @@ def books(store: JobStore, query: Query) -> dict[tuple[date, str, str], int]:
 
 
 def table_batch(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
-    """Rows of a result table; columns that are not given are null."""
+    """Rows of a result table; omitted columns are null."""
     return pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=table_schema(table))
 
 

@@ -22,6 +22,7 @@ def pieces(source: Source, file: Input, fill: Mapping[str, object] | None = None
     for piece in source.parse(file, fill or {}):
         assert piece.batch.schema == (PUT_SCHEMA if piece.table is None else given_schema(piece.table))
         piece.batch.validate(full=True)
+        # every row is read or rejected with a reason
         assert piece.rows_in == piece.batch.num_rows + sum(reject.n_rows for reject in piece.rejects)
         assert all(reject.reason and reject.file == file.name for reject in piece.rejects)
         yield piece
@@ -75,6 +76,7 @@ def test_a_load_is_stored_once_and_taken_back(source: Source, sample: Path) -> N
         first = session.ingest(source=source, files=[sample])
         assert (first.rows_in, first.n_dropped) == (n_rows, 0)
         again = session.ingest(source=source, files=[sample])
+        # the id of a load is a hash of its content: the same file is the same load
         assert (again.run, again.counts.get("stored", 0)) == (first.run, 0)
         session.undo(first.run)
         assert session.store.span().jobs == 0
@@ -88,6 +90,7 @@ def test_a_damaged_file_is_refused_or_its_rows_are(
     content = sample.read_bytes()
     damaged = {
         "empty": b"",
+        # in the middle of a line, a block, or a compressed stream
         "cut": content[: len(content) // 2],
         "binary": bytes(range(256)) * 8,
         "other text": "ein anderer Text: ü\n\n,;|\t{[<\n".encode(),

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from datetime import date
-from typing import Any
 
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.flags import FLAG_NOTES
@@ -13,6 +12,7 @@ from esjobs.schema.notifications import NOTIFICATIONS
 from esjobs.schema.speed import FACTORS
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import Request
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import table_batch
 
@@ -47,13 +47,13 @@ def main(url: str, prefix: str, moment: str) -> None:
     send = cluster._send
     asked, sought = MOMENTS[moment]
 
-    def dying(method: str, path: str, body: bytes | None, *rest: Any) -> bytes | str:
-        answer = send(method, path, body, *rest)
-        if asked in path and sought in (body or b"") and method != "GET":
+    def dying(request: Request) -> bytes | str:
+        answer = send(request)
+        if asked in request.path and sought in (request.body or b"") and request.method != "GET":
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
 
-    cluster._send = dying  # type: ignore[method-assign, assignment]
+    cluster._send = dying  # type: ignore[method-assign]
     publish(store, 2)
 
 

@@ -26,7 +26,7 @@ from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport import naming
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.cluster import Cluster, Request
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract import model
 from tests.contract.jobs import Row, books, groups, job, selected
@@ -246,9 +246,9 @@ def requests_of(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[l
     asked: list[str] = []
     inner = cluster._send
 
-    def noted(method: str, path: str, *given: Any, **named: Any) -> bytes | str:
-        asked.append(f"{method} {path}")
-        return inner(method, path, *given, **named)
+    def noted(request: Request) -> bytes | str:
+        asked.append(f"{request.method} {request.path}")
+        return inner(request)
 
     with monkeypatch.context() as patch:
         patch.setattr(cluster, "_send", noted)

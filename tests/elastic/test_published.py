@@ -21,6 +21,7 @@ from esjobs.schema.speed import FACTORS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport import scan
+from esjobs.store.elastic.transport.cluster import Request
 from tests.contract.jobs import visible
 from tests.elastic import publishing
 from tests.elastic.published import FIRST, HELD, night, opened, seen, stored, written
@@ -239,9 +240,9 @@ def paths_asked(store: ElasticStore, monkeypatch: pytest.MonkeyPatch) -> list[st
     cluster = store._open()
     send = cluster._send
 
-    def noted(method: str, path: str, *more: Any) -> Any:
-        asked.append(path)
-        return send(method, path, *more)
+    def noted(request: Request) -> Any:
+        asked.append(request.path)
+        return send(request)
 
     monkeypatch.setattr(cluster, "_send", noted)
     return asked

@@ -10,7 +10,7 @@ from esjobs.core.tables import Table
 from esjobs.store.elastic.asking import partitions
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.cluster import Cluster, Request
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import groups, hours, job, put
 from tests.servers.server import Server
@@ -24,10 +24,10 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     inner = Cluster._ask
 
-    def noted(cluster: Cluster, read: Any, method: str, path: str, *more: Any) -> Any:
-        if path.endswith(("_search", "_pit", "point_in_time")):
-            found.append(f"{method} {path}")
-        return inner(cluster, read, method, path, *more)
+    def noted(cluster: Cluster, read: Any, request: Request) -> Any:
+        if request.path.endswith(("_search", "_pit", "point_in_time")):
+            found.append(f"{request.method} {request.path}")
+        return inner(cluster, read, request)
 
     monkeypatch.setattr(Cluster, "_ask", noted)
     return found

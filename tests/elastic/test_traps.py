@@ -17,6 +17,7 @@ from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport import scan
 from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import Request
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import books, groups, hours, job, put, table_batch, visible
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
@@ -119,10 +120,10 @@ def test_an_answer_for_a_part_is_refused(
     whole = cluster._send
     changed: list[str] = []
 
-    def partly(method: str, path: str, *given: Any, **named: Any) -> bytes | str:
-        found = whole(method, path, *given, **named)
+    def partly(request: Request) -> bytes | str:
+        found = whole(request)
         text = found.decode() if isinstance(found, bytes) else found
-        searched = path.endswith("/_search")
+        searched = request.path.endswith("/_search")
         if not searched or len(changed) != skipped:
             changed.append("") if searched else None
             return text

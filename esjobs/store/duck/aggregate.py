@@ -21,8 +21,7 @@ def aggregate(connection: DuckConnection, query: Query, jobs: str = JOBS) -> Agg
         + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
     )
     if not query.metrics and not query.books:
-        # distinct names: a small answer that is asked again and again
-        # changes
+        # distinct names: a small answer that is asked for again and again until the file changes
         names = connection.lookup(compiled.sql, schema, compiled.params)
         return Aggregate(pa.Table.from_batches(names, schema), books_table({}))
     if query.over is not None or not query.books:

@@ -27,6 +27,7 @@ def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> Non
     for other in others:
         if other is not connection and not other.closed and Path(other.location).resolve() == file:
             raise StoreBusyError(f"this process has store {file} open twice; close the other session first")
+    # in the same folder: a rename is atomic inside one file system only
     copy = file.with_name(f"{file.name}.compact")
     copy.unlink(missing_ok=True)
     try:
@@ -47,6 +48,7 @@ def compact(connection: DuckConnection, others: Iterable[DuckConnection]) -> Non
 
 
 def _copy(connection: DuckConnection, copy: Path) -> None:
+    # named after the file, whatever its owner called it
     ((database,),) = connection.rows("SELECT current_database()")
     named = str(database).replace('"', '""')
     path = str(copy).replace("'", "''")

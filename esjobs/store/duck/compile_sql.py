@@ -85,6 +85,7 @@ JOBS = "jobs"
 
 def jobs_of_loads(after: int, upto: int) -> str:
     """Return the source of the jobs of some loads."""
+    # numbers, not parameters: the text is a source that several statements share
     return f"(FROM jobs WHERE load_number > {after:d} AND load_number <= {upto:d}) AS jobs"
 
 
@@ -134,7 +135,6 @@ def compile_aggregate(query: Query, jobs: str = JOBS) -> Compiled:
 
 
 def _keys(query: Query, resolve: Resolve, bound: Binding) -> tuple[list[str], str]:
-    """Return the keys as columns, and the joins that supply names."""
     keys: list[str] = []
     joined = ""
     for key in query.keys:
@@ -160,7 +160,6 @@ def _fractions(metrics: Sequence[Metric]) -> dict[str, list[float]]:
 
 
 def _made(key: TimePart | Bins, bound: Binding) -> str:
-    """Return a derived key as SQL."""
     column = _column(key.field)
     if isinstance(key, TimePart):
         if key.part == "hour":
@@ -174,7 +173,6 @@ def _made(key: TimePart | Bins, bound: Binding) -> str:
 
 
 def _named(key: Named, number: int, bound: Binding) -> tuple[str, str]:
-    """Return a key of names and the join that supplies them."""
     values, names = ([pair[position] for pair in key.names] for position in (0, 1))
     pairs = (
         f"SELECT unnest(CAST({bound.bind(values)} AS VARCHAR[])) AS stored_{number}, "
@@ -248,7 +246,6 @@ def _sorted(resolve: Resolve, item: str) -> str:
 
 
 def _columns_of(table: Table | None) -> Resolve:
-    """Return the resolver of names: fields of jobs, or columns of a table."""
     if table is None:
         return _column
 
@@ -272,7 +269,6 @@ def metric_type(query: Query, metric: Metric) -> FieldType:
 
 
 def _column(name: str) -> Column:
-    """Return a job's field as SQL."""
     item = fields.field(name)
     return Column(_expression(item), item.type, name)
 
@@ -316,7 +312,6 @@ def _numeric(name: str, resolve: Resolve) -> Column:
 
 
 def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[str, list[float]]) -> str:
-    """Return a metric as SQL."""
     match metric:
         case Moment():
             return _moment(metric, resolve, per_job)
@@ -342,6 +337,7 @@ def _quantile(column: Column, fraction: float, of_field: list[float], per_job: P
     if column.type == "number":
         # NaN would be the largest number of the field
         value = per_job.named(f"CASE WHEN NOT isnan({value}) THEN {value} END")
+    # one aggregate with a list sorts the numbers once for all fractions
     return f"quantile_cont({value}, {of_field!r})[{of_field.index(fraction) + 1}]"
 
 
@@ -382,6 +378,7 @@ def _sum(column: Column, restriction: str) -> str:
 
 def _refuse_equal_names(query: Query) -> None:
     names = [*query.keys, *(metric.name for metric in query.metrics)]
+    # DuckDB would answer with a syntax error
     if not names:
         raise UsageError("a query requires at least one key or metric")
     twice = {name for name in names if names.count(name) > 1}
@@ -392,6 +389,7 @@ def _refuse_equal_names(query: Query) -> None:
 def _window(window: Window | None, bound: Binding, table: Table | None = None) -> list[str]:
     if window is None:
         return []
+    # bounds on the plain column: row groups outside of them are not read
     name = "end_time" if table is None else table.time
     start, end = bound.bind(naive(window.start)), bound.bind(naive(window.end))
     return [f"{quote(name)} >= {start}", f"{quote(name)} < {end}"]
@@ -402,7 +400,6 @@ def _filters(filters: Sequence[Filter], resolve: Resolve, bound: Binding) -> lis
 
 
 def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
-    """Return a filter as condition: true if it holds, else false or null."""
     match item:
         case Either(filters):
             return "(" + (" OR ".join(_filters(filters, resolve, bound)) or "FALSE") + ")"
@@ -480,11 +477,12 @@ def _times(column: Column, item: Times, bound: Binding) -> str:
 
 
 def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
-    """Return the condition that a column matches a pattern."""
+    # both sides are folded by DuckDB, so that one rule decides about letters
     text = f"lower({_text(column).sql})"
     parts: list[str] = []
     for pattern in patterns:
         stem = pattern.rstrip("*")
+        # LIKE only where a wildcard is not the last character
         if "*" not in pattern:
             parts.append(f"{text} = lower({bound.bind(pattern)})")
         elif "*" not in stem:

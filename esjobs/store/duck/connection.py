@@ -86,6 +86,7 @@ class DuckConnection:
             return quiet(duckdb.connect(self.location, config=self._config))
         file = Path(self.location)
         self._new_folders = _make_folders(file.absolute().parent)
+        # folders first: the lock is on the file, which needs one
         return take_turn(self._connect_file, file, self._wait_s, read_only=False)
 
     def _connect_file(self) -> duckdb.DuckDBPyConnection:
@@ -116,6 +117,7 @@ class DuckConnection:
     def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
         """Execute a query inside the current transaction and return a table of this schema."""
         with self.translated():
+            # not a cursor: it must see what this transaction has written
             rows = self._open().sql(sql, params=list(params)).to_arrow_table()
             return rows.cast(schema)
 
@@ -156,6 +158,7 @@ class DuckConnection:
             cursor = self._cursor()
             if not self._fenced:
                 cursor.execute("SET enable_external_access = false")
+                # a foreign question must not fill the disk that the next load needs
                 cursor.execute(f"SET max_temp_directory_size = '{self._spill_limit()}B'")
                 # last: it locks the settings above, and itself
                 cursor.execute("SET lock_configuration = true")
@@ -167,6 +170,7 @@ class DuckConnection:
     def _spill_limit(self) -> int:
         """Return half of the free space in bytes, the limit of foreign spills (DuckDB takes 90 %)."""
         folder = Path(self._config["temp_directory"])
+        # the nearest folder that is there is on the same disk
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
         return shutil.disk_usage(folder).free // 2
@@ -216,6 +220,7 @@ class DuckConnection:
         file = Path(self.location)
         with contextlib.suppress(OSError):
             size = file.stat().st_size
+            # an empty file is fine: DuckDB makes a database of it
             if 0 < size < _SHORTEST_DATABASE and file.is_file():
                 head = file.read_bytes()
                 # zeros: it was made larger, and its creator died before the first header
@@ -275,7 +280,6 @@ class DuckConnection:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Create a folder and its missing parents; return those created, innermost first."""
     try:
         return make_folder(folder)
     except OSError as error:
@@ -357,11 +361,11 @@ def stop(timer: threading.Timer | None) -> None:
     if timer is not None:
         timer.cancel()
         if timer.ident is not None and timer is not threading.current_thread():
+            # bounded: a query that does not notice its interrupt must not block the end of the program
             timer.join(1.0)
 
 
 def _without_zone(rows: pa.Table) -> pa.Table:
-    """Convert times to UTC without zone; no time-zone library is needed then."""
     plain = pa.schema(
         [
             pa.field(item.name, pa.timestamp("us")) if pa.types.is_timestamp(item.type) else item

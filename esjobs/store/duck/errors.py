@@ -60,6 +60,7 @@ def store_error(error: BaseException, location: str) -> StoreError:
     """Return an error of DuckDB, the system or Arrow as ours: one line with the remedy."""
     # DuckDB's own advice names settings that readers of this message cannot reach.
     words = " ".join(str(error).split("Possible solutions")[0].split())[:300]
+    # texts first: DuckDB raises the same class for a lock, a full disk and a damaged file
     for pattern, ours, way_out in _WAYS_OUT:
         if re.search(pattern, words, re.IGNORECASE):
             return ours(f"store {location} failed: {words}; {way_out}")

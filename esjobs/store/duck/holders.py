@@ -95,7 +95,9 @@ def _command(pid: int) -> str:
 def _since(pid: int) -> datetime | None:
     with contextlib.suppress(OSError, ValueError, IndexError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        # the command, in brackets, may contain anything; after it the start is the 20th field
         ticks = int(stat.rpartition(")")[2].split()[19])
+        # ticks count from the start of the kernel
         (boot,) = re.findall(r"^btime (\d+)$", Path("/proc/stat").read_text(encoding="ascii"), re.MULTILINE)
         return datetime.fromtimestamp(int(boot) + ticks / os.sysconf("SC_CLK_TCK"), UTC)
     return None

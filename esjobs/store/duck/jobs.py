@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,7 @@ from esjobs.store.row_hash import Hashes, identity_hash
 _NOTHING_COMES = (0, 0)
 
 
-@dataclass(frozen=True)
-class _Load:
+class _Load(NamedTuple):
     """Number of a load, and of its first row in this call."""
 
     number: int
@@ -71,6 +70,7 @@ def _open_load(connection: DuckConnection, load_id: str) -> _Load:
     )
     if existing:
         return _Load(*existing[0])
+    # no sequence: an undone load gives its number back, if it was the last
     ((number,),) = connection.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
     connection.run(
         "INSERT INTO internal.load_numbers (load_id, number, next_row) VALUES ($1, $2, 0)", [load_id, number]
@@ -79,21 +79,16 @@ def _open_load(connection: DuckConnection, load_id: str) -> _Load:
 
 
 def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
-    """Write the rows; return their identity hashes."""
     put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
     rows = 0
     hashes = [np.empty(0, np.uint64)]
     for table in gathered(batches, PUT_SCHEMA, "jobs"):
+        # rows of a load that is put again come after its earlier ones: the later of equals wins
         numbers = np.arange(load.first_row + rows, load.first_row + rows + table.num_rows)
-        identity = np.concatenate(
-            [
-                identity_hash(batch.column("source"), batch.column("job_id"))
-                for batch in table.select(["source", "job_id"]).to_batches()
-            ]
-        )
-        numbered = table.append_column("load_row", pa.array(numbers)).append_column(
-            "row_identity", pa.array(identity)
-        )
+        named = table.select(["source", "job_id"]).to_batches()
+        identity = np.concatenate([identity_hash(*batch.columns) for batch in named])
+        numbered = table.append_column("load_row", pa.array(numbers))
+        numbered = numbered.append_column("row_identity", pa.array(identity))
         statement = (
             f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
             f"SELECT {put}, $1, load_row, row_identity, {duck_versions.ROW_MARK} FROM incoming"

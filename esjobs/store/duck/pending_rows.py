@@ -24,6 +24,7 @@ class PendingRows:
         self._bytes = 0
 
     def __contains__(self, generation: Generation) -> bool:
+        # the whole generation: a number alone may belong to another table
         entry, _ = self._cached.get(generation.number, (None, ()))
         return generation == entry
 

@@ -21,6 +21,7 @@ class PerJob:
 
     def named(self, expression: str) -> str:
         """Return the column of an expression, reused for equal ones."""
+        # by text: equal expressions of several metrics share a column
         return self._columns.setdefault(expression, quote(f"per job {len(self._columns)}"))
 
     def condition(self, filters: tuple[Filter, ...]) -> str:

@@ -61,5 +61,6 @@ def prune_versions(connection: DuckConnection, loads: Collection[str], *, dry_ru
                 """
             )
             delete(connection, "internal.replaced_jobs", _COVERED)
+        # temporary tables live as long as the connection, not as the transaction
         connection.run("DROP TABLE ranked")
     return int(removed)

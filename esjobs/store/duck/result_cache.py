@@ -20,6 +20,7 @@ class ResultCache:
     @staticmethod
     def key(sql: str, params: Sequence[object]) -> str:
         """Return the cache key; 1 and True differ in it."""
+        # repr, because equal values of different types may have different answers
         return f"{sql}\0{params!r}"
 
     def get(self, key: str) -> list[pa.RecordBatch] | None:

@@ -54,6 +54,7 @@ def _landed(
 ) -> list[tuple[Generation, int]]:
     """Return generations with their numbers, cached ones now written."""
     generations = [change for change in changes if isinstance(change, Generation)]
+    # checked before anything is written: a missing generation must not cost an insert
     written = [each for each in generations if each not in cached]
     _require_written(connection, written)
     new = [each for each in generations if each in cached]
@@ -110,7 +111,6 @@ def _switch(
     changes: Mapping[tuple[str, str], Generation | Hide],
     landed: Sequence[tuple[Generation, int]],
 ) -> None:
-    """Set the visible generation of each partition, in two statements."""
     if changes:
         connection.run(
             "DELETE FROM internal.published "
@@ -171,6 +171,7 @@ def _require_written(connection: DuckConnection, generations: Sequence[Generatio
 def sweep(connection: DuckConnection, tables: Iterable[Table], pending: Set[str]) -> int:
     """Delete rows of generations that are neither visible nor pending."""
     with connection.transaction():
+        # numbers in memory are pending, whether or not the file knows them
         unreachable = [
             (number, name)
             for number, name in connection.rows(
@@ -207,6 +208,7 @@ def read(
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the published rows as of the call."""
+    # through lookup: small tables are read again and again by pages
     compiled = compile_read(table, where, columns, order, limit)
     by_name = {column.name: column for column in table.columns}
     schema = schema_of(by_name[name] for name in columns or table.column_names)

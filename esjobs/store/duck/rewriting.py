@@ -6,12 +6,12 @@ import pyarrow as pa
 
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.store.base import Rewrite
+from esjobs.store.batches import TEXTS, texts_of
 from esjobs.store.duck import versions as duck_versions
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import JOB_COLUMNS, quote
 from esjobs.store.row_hash import identity_hash
 
-_TEXTS = tuple(item.name for item in PUT_SCHEMA if pa.types.is_string(item.type))
 _NUMBERED = pa.schema([*PUT_SCHEMA, pa.field("load_number", pa.int64()), pa.field("load_row", pa.int64())])
 _PLACES = ("jobs", "internal.replaced_jobs")
 _BATCH_ROWS = 65_536
@@ -24,7 +24,7 @@ def rewrite_jobs(connection: DuckConnection, containing: str, rewrite: Rewrite) 
 
 
 def _rewrite(connection: DuckConnection, table: str, containing: str, rewrite: Rewrite) -> int:
-    texts = ", ".join(map(quote, _TEXTS))
+    texts = ", ".join(map(quote, TEXTS))
     listed = ", ".join(map(quote, _NUMBERED.names))
     found = connection.table(
         f"SELECT {listed} FROM {table} "  # noqa: S608  names of the layout
@@ -36,7 +36,7 @@ def _rewrite(connection: DuckConnection, table: str, containing: str, rewrite: R
     if not changed:
         return 0
     connection.insert("CREATE TEMP TABLE rewritten AS SELECT * FROM incoming", pa.Table.from_batches(changed))
-    renewed = ", ".join(f"n.{quote(name)} AS {quote(name)}" for name in (*_TEXTS, "row_identity"))
+    renewed = ", ".join(f"n.{quote(name)} AS {quote(name)}" for name in (*TEXTS, "row_identity"))
     connection.run(
         f"CREATE TEMP TABLE renewed AS SELECT j.* REPLACE ({renewed}) "  # noqa: S608  names of the layout
         f"FROM {table} j JOIN rewritten n USING (load_number, load_row)"
@@ -56,21 +56,14 @@ def _rewrite(connection: DuckConnection, table: str, containing: str, rewrite: R
 
 
 def _changed(found: pa.Table, rewrite: Rewrite) -> Iterator[pa.RecordBatch]:
-    """Yield changed rows with texts, identity and row numbers."""
     for batch in found.to_batches(_BATCH_ROWS):
         before = batch.select(PUT_SCHEMA.names)
         after = rewrite(before)
-        differ = [
-            row for row, (old, new) in enumerate(zip(_rows(before), _rows(after), strict=True)) if old != new
-        ]
+        pairs = zip(texts_of(before), texts_of(after), strict=True)
+        differ = [row for row, (old, new) in enumerate(pairs) if old != new]
         if differ:
             identity = identity_hash(after.column("source"), after.column("job_id"))
             numbers = {name: batch.column(name) for name in ("load_number", "load_row")}
-            columns = {name: after.column(name) for name in _TEXTS}
-            yield pa.RecordBatch.from_pydict({**columns, "row_identity": pa.array(identity), **numbers}).take(
-                pa.array(differ, pa.int64())
-            )
-
-
-def _rows(batch: pa.RecordBatch) -> list[tuple[str | None, ...]]:
-    return list(zip(*(batch.column(name).to_pylist() for name in _TEXTS), strict=True))
+            columns = {name: after.column(name) for name in TEXTS}
+            rows = pa.RecordBatch.from_pydict({**columns, "row_identity": pa.array(identity), **numbers})
+            yield rows.take(pa.array(differ, pa.int64()))

@@ -198,6 +198,7 @@ def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:
         for table in tables
         if table.has_latest
         for name in layout
+        # views of lengths exist only while they show a run: those that are there follow the new columns
         if LENGTH.fullmatch(length := name.removeprefix(f"main.{latest_name(table)}_"))
     ]
 

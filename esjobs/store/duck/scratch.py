@@ -27,6 +27,7 @@ class DuckScratch:
     @classmethod
     def of_jobs(cls) -> "DuckScratch":
         """Return one for batches of schema ``PUT_SCHEMA``."""
+        # without load numbers and hashes: these rows are never settled
         return cls("jobs", {name: schema.JOB_COLUMNS[name] for name in PUT_SCHEMA.names})
 
     @classmethod

@@ -20,10 +20,10 @@ from esjobs.store.duck.spill import spill_folder
 from esjobs.store.duck.turns import take_turn
 
 IDLE_S = 1.0
-"""Seconds without a question after which the file is given back. Opening it again takes some 40 ms."""
+"""Seconds without a question after which the file is released; reopening takes about 40 ms."""
 
 Prepare = Callable[[Callable[[str], list[tuple[object, ...]]]], Sequence[str]]
-"""Given a way to ask, looks at a file that was just opened; what has to be run in every cursor on it."""
+"""Function that inspects a file just opened and returns statements to run in every cursor on it."""
 
 
 class SharedConnection(DuckConnection):
@@ -73,6 +73,7 @@ class SharedConnection(DuckConnection):
             if existing is not None:
                 return pa.Table.from_batches(existing, schema)
             table = super().table(sql, schema, params)
+            # valid as long as the file is kept: nobody can write it meanwhile
             if self._cache.fits(table.to_batches()):
                 self._cache.keep(key, table.to_batches())
             return table
@@ -97,6 +98,7 @@ class SharedConnection(DuckConnection):
 
     def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
         del in_memory
+        # the file may have been written since it was given back
         self._cache.forget()
         file = Path(self.location)
         opened = take_turn(self._connect_file, file, self._wait_s, read_only=True)
@@ -116,6 +118,7 @@ class SharedConnection(DuckConnection):
             raise StoreError(f"store {self.location} not found; it may have been moved or deleted")
         try:
             opened = duckdb.connect(self.location, read_only=True, config=self._config)
+        # DuckDB opens the log too, which may be what cannot be read
         except duckdb.IOException as error:
             if "Permission denied" not in str(error):
                 raise
@@ -150,7 +153,6 @@ class SharedConnection(DuckConnection):
                 self._watch()
 
     def _watch(self) -> None:
-        """Schedule the next idle check."""
         if self._timer is None and not self._closed and not self._keeps_file:
             # a strong reference would keep a forgotten session, and its file, alive
             self._timer = threading.Timer(IDLE_S, _give_back, [weakref.ref(self)])
@@ -165,6 +167,7 @@ class SharedConnection(DuckConnection):
             if opened is None or self._closed:
                 return
             streaming = any(stream.alive for stream in self._streams)
+            # looked at again later: a stream holds the file until its last batch
             if streaming or self._within or time.monotonic() - self._last_use < IDLE_S:
                 self._watch()
                 return

@@ -44,6 +44,7 @@ def state_of(file: Path) -> State:
     for each in _parts(file):
         with contextlib.suppress(OSError):
             stat = each.stat()
+            # inode, size and time: a file that was replaced has another inode even if its time is kept
             found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
     return tuple(found)
 
@@ -56,6 +57,7 @@ def copies_folder(file: Path) -> Path:
     prefix = f".{file.name}.web-"
     for old in file.parent.glob(f"{glob.escape(prefix)}*"):
         process = old.name.removeprefix(prefix).partition("-")[0]
+        # left by a killed process: copies are as large as the store
         if process.isdigit() and not is_running(int(process)):
             shutil.rmtree(old, ignore_errors=True)
     try:
@@ -97,6 +99,7 @@ def hide_people(copy: Path, tables: Iterable[Table]) -> None:
     Texts go from rows that have, or had, a person. Which columns these are says
     :mod:`esjobs.core.personal`.
     """
+    # new for every copy: digests of two copies cannot be compared, nor looked up
     salt = secrets.token_hex(16)
     with _translated(copy), contextlib.closing(quiet(duckdb.connect(str(copy)))) as opened:
         for name in ("main.jobs", "internal.replaced_jobs"):
@@ -119,6 +122,7 @@ def _of_table(table: Table, salt: str) -> Iterator[tuple[str, str]]:
     if people and not AUTHORS.issuperset(people):
         yield from ((name, "NULL") for name in texts)
     elif people:
+        # rows that only name who entered them keep their texts where nobody did
         nobody = " AND ".join(f"{quote(name)} IS NULL" for name in people)
         yield from ((name, f"CASE WHEN {nobody} THEN {quote(name)} END") for name in texts)
     yield from ((name, "NULL") for name in _QUOTING.get(table.name, ()))
@@ -151,10 +155,12 @@ def _parts(file: Path) -> tuple[Path, Path]:
 
 
 def _clone(source: Path, target: Path) -> None:
+    # private from its first byte
     target.touch(0o600, exist_ok=False)
     with source.open("rb") as old, target.open("rb+") as new, contextlib.suppress(OSError):
         fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
         return
+    # a file system that cannot share blocks, or another one
     shutil.copyfile(source, target)
 
 

@@ -18,6 +18,7 @@ def spill_folder() -> str:
     Files of killed programs are removed first: they can fill half of the disk. If the name is taken by
     something else, a new name is returned; empty without a temporary folder (no spilling).
     """
+    # a folder shared over a network: programs of several machines must not sweep each other
     name = re.sub(r"\W+", "-", f"{os.getuid()}-{platform.node()}")
     try:
         folder = Path(tempfile.gettempdir()) / f"esjobs-{name}.tmp"
@@ -26,6 +27,7 @@ def spill_folder() -> str:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         state = folder.lstat()
+        # others can write to the temporary folder: a link or folder of theirs is not used
         if stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077:
             sweep(folder)
             return str(folder)

@@ -94,6 +94,7 @@ def _require_one_select(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
 
 def _translated(error: Exception, timeout_s: float) -> UsageError | StoreError:
     line = " ".join(str(error).split("\n\n")[0].split())
+    # read through Arrow, an interrupt arrives as text
     if isinstance(error, duckdb.InterruptException) or "Interrupt" in line:
         return StoreError(f"SQL: not finished after {timeout_s:g} s; simplify the query, or raise --timeout")
     if isinstance(error, duckdb.OutOfMemoryException) and "max_temp_directory_size" in line:
@@ -112,6 +113,7 @@ def _distinct(names: list[str]) -> list[str]:
     distinct = []
     for name in names:
         unique, number = name, 1
+        # a later column may already have the numbered name
         while unique in taken:
             number += 1
             unique = f"{name}_{number}"
@@ -124,6 +126,7 @@ def _type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")
     if pa.types.is_decimal(kind):
+        # sums of integers are HUGEINT, which Arrow gets as decimals
         return pa.int64() if kind.scale == 0 and kind.precision <= _INTEGER_DIGITS else pa.float64()
     if any(wide(kind) for wide in _AS_DOUBLES):
         return pa.float64()
@@ -154,6 +157,7 @@ def _cast(column: pa.Array, item: pa.Field) -> pa.Array:
     if kind == pa.string():
         try:
             values = column.to_pylist()
+        # intervals and times that Python cannot represent
         except (OverflowError, ValueError) as error:
             raise _out_of_years(item.name) from error
         return pa.array([None if value is None else str(value) for value in values], kind)

@@ -133,7 +133,6 @@ class DuckStore:
         return self._opened
 
     def _make(self) -> DuckConnection:
-        """Return the connection to the file, created if missing."""
         if self._absent is not None and not self._opened.closed:
             # what is still read of the empty store may be read to its end
             self._empty, path, self._absent = self._opened, self._absent, None
@@ -197,6 +196,7 @@ class DuckStore:
         require_known(self._tables, table)
         self._connection.require_open()
         pieces = gathered(self._meter.written(batches), table_schema(table), f"rows of '{table.name}'")
+        # small partitions wait in memory: a transaction each would cost more than their rows
         taken = self._cached.take(table, partition, pieces)
         if isinstance(taken, Generation):
             return taken
@@ -213,6 +213,7 @@ class DuckStore:
         written = [change for change in changes if isinstance(change, Generation)]
         self._cached.drop(written)
         self._pending -= {change.number for change in written}
+        # the entry of a failed load does not make a store
         self._used |= any(change.table.name != _ACCOUNT for change in written)
 
     @writes
@@ -290,6 +291,7 @@ class DuckStore:
         A file created by this object and left empty is removed, even on a full disk.
         """
         with contextlib.suppress(StoreError, OSError):
+            # only a file that this object created, and nobody has written since
             if self._made and not self._opened.closed and self._is_empty():
                 self._opened.remove()
         self._opened.close()
@@ -314,7 +316,6 @@ _Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 def _layout(ask: _Ask) -> schema.Layout:
-    """Return the tables of the file with their columns."""
     layout: schema.Layout = {}
     for table, column, kind in ask(
         "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
@@ -325,7 +326,6 @@ def _layout(ask: _Ask) -> schema.Layout:
 
 
 def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTables) -> None:
-    """Create the tables of an empty file, or add missing ones."""
     if not layout:
         statements = schema.create_statements(tables.values())
     else:
@@ -359,7 +359,7 @@ def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
 
 
 def _require_folder(file: Path) -> None:
-    """Refuse a location below something that is not a folder."""
+    # before anything is created: the folders would be made down to the obstacle
     above = next((each for each in file.absolute().parents if each.exists()), Path("/"))
     if not above.is_dir():
         raise StoreError(

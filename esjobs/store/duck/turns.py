@@ -61,6 +61,7 @@ def take_turn(
     try:
         while True:
             waited = time.monotonic() - began
+            # a reader that has waited long enough tries in spite of the mark, and reports who has the file
             queued = mark.waiting() if read_only and waited < wait_s else None
             if queued is None:
                 try:
@@ -69,6 +70,7 @@ def take_turn(
                     longest, advice = wait_s, "retry later, or raise --wait SECONDS"
                     if _OTHERWISE in str(error):
                         reason = f"this process has store {file} open in another mode"
+                        # the other session is in this process, and may give the file back meanwhile
                         longest, advice = min(_SHORT_S, wait_s), "close it there first"
                     elif _LOCKED in str(error):
                         reason = _reason(file, str(error), read_only=read_only)
@@ -92,7 +94,6 @@ def take_turn(
 
 
 def _reason(file: Path, words: str, *, read_only: bool) -> str:
-    """Name the holders, from the system or from DuckDB's message."""
     others = holders_of(file)
     if not others:
         others = [Holder(int(pid), name) for name, pid in re.findall(r"held in (.+?) \(PID (\d+)\)", words)]

@@ -49,6 +49,7 @@ def _find(connection: DuckConnection) -> None:
         WHERE contested.unlike AND end_time = end_brought AND end_time = newest_in_load
         """
     )
+    # merged with and without the incoming rows: equal marks say that nothing changes
     before, after = map(duck_versions.together, ("(FROM claims WHERE NOT incoming)", "claims"))
     connection.run(
         f"""
@@ -61,7 +62,6 @@ def _find(connection: DuckConnection) -> None:
 
 
 def _count(connection: DuckConnection, load: int) -> None:
-    """Count the rows by the loads that supply the visible values."""
     connection.run(
         """
         UPDATE internal.load_numbers SET unchanged = (

@@ -205,6 +205,7 @@ def settle(connection: DuckConnection) -> None:
     delete(connection, "jobs", lost)
     _copy(connection, "internal.replaced_jobs", "jobs", f"{waiting} AND place = 1")
     delete(connection, "internal.replaced_jobs", f"{waiting} AND place = 1")
+    # rare: merging writes all versions of a job anew
     if connection.rows("SELECT 1 FROM mixed LIMIT 1"):
         _merge(connection)
 
@@ -254,7 +255,6 @@ def _merge(connection: DuckConnection) -> None:
 
 
 def _latest(order: str) -> str:
-    """Return SQL for the latest known value of every data column."""
     columns = (quote(name) for name in JOB_COLUMNS if name not in ("load_number", "load_row", "row_mark"))
     return ", ".join(f"arg_max({column}, {order}) AS {column}" for column in columns)
 
@@ -271,6 +271,7 @@ def delete(connection: DuckConnection, table: str, places: str) -> None:
 
     Not by rowid: a busy machine once left such a row behind, so that a job was stored twice.
     """
+    # counted before and compared: a row that is left behind would be a job twice
     ((named,),) = connection.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
     ((deleted,),) = connection.rows(
         f"DELETE FROM {table} WHERE (load_number, load_row) IN ({places})"  # noqa: S608

@@ -18,6 +18,7 @@ CLUSTER = "the cluster"
 
 def blocked(cluster: Cluster, names: Names) -> Iterator[Ailment]:
     """Yield the blocks of our indices, and cluster blocks on writing."""
+    # only the blocks: the state of a large cluster is large
     wanted = f"blocks.global,blocks.indices.{names.prefix}-*"
     try:
         answer = cluster.call("GET", "/_cluster/state/blocks", params={"filter_path": wanted})

@@ -50,6 +50,7 @@ def require_layout(cluster: Cluster, name: str) -> bool:
     for index, mapping in mappings.items():
         # an alias of ours on an index of somebody else is no layout of ours
         if index.startswith(name):
+            # before anything is added: the index may belong to somebody else
             _require_our_layout(index, mapping["mappings"])
     return True
 

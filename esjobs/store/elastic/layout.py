@@ -26,7 +26,7 @@ LAYOUT = "6"
 """Number of the layout; indices of another one are refused."""
 
 TEMPLATE_PRIORITY = 500
-"""Above what installations give patterns of their own."""
+"""Above the usual priorities of an installation's own templates."""
 
 LONGEST_TERM = 8191
 """Characters of a keyword that the index knows; four bytes each stay below Lucene's limit of 32 766."""
@@ -94,6 +94,7 @@ class IndexSettings:
         else:
             # a template may have asked for the other one
             copies = {"number_of_replicas": self.replicas, "auto_expand_replicas": False}
+        # only monthly indices grow with the installation
         return {"number_of_shards": self.shards if monthly else 1, **copies}
 
 
@@ -245,6 +246,7 @@ def months_of(days: Days) -> list[str] | None:
     ['2026-11', '2026-12', '2027-01']
     """
     first, last = (12 * day.year + day.month - 1 for day in (days.first, days.last))
+    # also windows that end before they begin
     if not 0 <= last - first < _MOST_MONTHS:
         return None
     return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(first, last + 1)]
@@ -255,14 +257,20 @@ def listed(indices: Iterable[str]) -> str:
     return ",".join(indices)
 
 
-def groups(indices: Iterable[str]) -> Iterator[list[str]]:
-    """Yield indices in groups that the path of one request can list."""
+def groups(indices: Iterable[str], longest: int = LONGEST_TARGET) -> Iterator[list[str]]:
+    """Yield indices in groups that the path of one request can list.
+
+    >>> [len(group) for group in groups(["jobs-2026.01.01"] * 400, 3000)]
+    [187, 187, 26]
+    """
     group: list[str] = []
+    length = 0
     for index in indices:
-        if group and len(listed([*group, index])) > LONGEST_TARGET:
+        if group and length + len(index) + 1 > longest:
             yield group
-            group = []
+            group, length = [], 0
         group.append(index)
+        length += len(index) + 1
     if group:
         yield group
 
@@ -275,6 +283,7 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
     """Return the layout of an index of jobs."""
     fields = {field.name: _TYPES[field.type] for field in JOB_FIELDS}
     fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _SOUGHT}
+    # the control fields of `loads`
     fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
     fields |= {"mark_low": _SUMMED}
     # results name a queue so: a dashboard's filter on one finds its jobs, too
@@ -305,6 +314,7 @@ def _index(fields: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     return {
         "settings": dict(settings),
         "mappings": {
+            # a misspelt field must fail, and not become a field of the index
             "dynamic": "strict",
             "_meta": {"layout": LAYOUT},
             "properties": {**fields, NOT_FINITE: _HIDDEN, SCAN_ONLY: {"type": "boolean"}},

@@ -60,6 +60,7 @@ def give_names_back(cluster: Cluster, names: Names, tables: Collection[Table], *
         ours = names.is_jobs(name) or name == names.state
         return ours or any(names.is_rows(table, name) for table in tables)
 
+    # "-moved" counts: it is what an interrupted attempt leaves
     renamed = Present.of(cluster, names).renamed(is_ours)
     if not dry_run:
         for name, source in renamed.items():
@@ -94,6 +95,7 @@ def _give_back(cluster: Cluster, name: str, source: str) -> None:
     before, after = (cluster.call("GET", f"/{index}/_count")["count"] for index in (source, name))
     if after < before:
         raise StoreError(f"index {name} has {after} of the {before} documents of {source}; both were kept")
+    # in the request that removes the source: aliases never point to nothing
     kept = [
         {"add": {"index": name, "alias": alias, **facts}}
         for alias, facts in aliases.items()

@@ -59,6 +59,7 @@ def role(product: str, names: Names, jobs_index: str | None = None) -> str:
     own = f"{names.prefix}-*"
     others = jobs_index.split(",") if jobs_index is not None else []
     if product == "elasticsearch":
+        # manage covers creation, aliases, mappings and refresh of our own indices
         indices = [{"names": [own], "privileges": ["manage", "read", "write"]}]
         indices += [{"names": others, "privileges": ["read"]}] if others else []
         return json.dumps({"cluster": ["monitor"], "indices": indices}, indent=2)

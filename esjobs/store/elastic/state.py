@@ -106,6 +106,7 @@ class State:
     def documents(self, names: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """Return documents by id, in one request; missing ones are omitted."""
         docs = [{"_index": self._index, "_id": name} for name in names]
+        # by id: no refresh is needed to see the last write
         answer = self._cluster.call("POST", "/_mget", {"docs": docs}) if docs else {"docs": []}
         return {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
 
@@ -145,7 +146,9 @@ class State:
         # a document that was read a moment ago has an index
         if version is None or not self._ensured:
             self._ensure()
-        how = _expected(version)
+        how: dict[str, Any] = {"op_type": "create"}
+        if version is not None:
+            how = {"if_seq_no": version[0], "if_primary_term": version[1]}
         mark = uuid.uuid4().hex
         try:
             self._cluster.call("PUT", f"/{self._index}/_doc/{name}", {**body, "mark": mark}, params=how)
@@ -163,13 +166,6 @@ class State:
         return True
 
 
-def _expected(version: tuple[int, int] | None) -> dict[str, Any]:
-    """Return the condition of a write: the document is as it was read, or absent."""
-    if version is None:
-        return {"op_type": "create"}
-    return {"if_seq_no": version[0], "if_primary_term": version[1]}
-
-
 def _commit_body(commit: Commit) -> dict[str, Any]:
     committed = {
         "number": commit.number,
@@ -185,7 +181,6 @@ def _commit_body(commit: Commit) -> dict[str, Any]:
 
 
 def _value(document: Any) -> str | None:
-    """Return the value of a document; None without one."""
     return None if document is None else document["_source"].get("value")
 
 

@@ -94,6 +94,7 @@ class ElasticStore:
         )
         self._results = Results(cluster, self._names, self._state, self._tables, how=how)
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
+        # at opening: a store of another version is refused before it is read
         for index in (self._names.jobs, self._names.state):
             require_layout(cluster, index)
 
@@ -195,10 +196,9 @@ class ElasticStore:
     @writes
     def erase(self) -> str:
         """Do nothing: a cluster frees deleted documents when it merges segments."""
-        pattern = f"{self._names.prefix}-*"
         return (
             "the files of the cluster contain deleted documents until it merges segments; to merge now: "
-            f"POST /{pattern}/_forcemerge?max_num_segments=1"
+            f"POST /{self._names.prefix}-*/_forcemerge?max_num_segments=1"
         )
 
     @writes
@@ -358,6 +358,7 @@ _OPENSEARCH_WITH_SHARDS = (3, 3)
 
 
 def _require_shards(cluster: Cluster, how: IndexSettings) -> None:
+    # a suffix such as 3.3.0-SNAPSHOT does not matter
     version = tuple(int(part) for part in cluster.version.split(".")[:2] if part.isdigit())
     if how.shards > 1 and cluster.product == "opensearch" and version < _OPENSEARCH_WITH_SHARDS:
         raise SettingsError(
@@ -416,6 +417,7 @@ class _Stream:
     def close(self) -> None:
         if self._state == "open":
             self._state = "closed"
+            # a generator keeps its snapshot until it is closed
             if hasattr(self._batches, "close"):
                 # one that another thread is in ends at its next batch
                 with contextlib.suppress(ValueError):

@@ -72,6 +72,7 @@ def set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: boo
     try:
         answer = ask(cluster, f"/_index_template/{name}")
         stored = answer["index_templates"][0]["index_template"] if answer else {}
+        # the digest is of what we want; the content may have been edited since
         if stored.get("_meta") == meta and not _changed(stored, template):
             return []
         if answer and stored.get("_meta", {}).keys() != meta.keys():
@@ -130,7 +131,7 @@ def _won_by_others(
 
 
 def _winner(templates: Mapping[str, Body], index: str) -> str | None:
-    """Return the template that an index would get."""
+    # as the server decides: patterns by glob, then the highest priority
     matching = [
         name
         for name, each in templates.items()
@@ -144,7 +145,6 @@ def _priority(template: Body) -> int:
 
 
 def _simulated(cluster: Cluster, index: str, template: Body) -> Body:
-    """Return the layout that an index would get."""
     try:
         answer = cluster.call("POST", f"/_index_template/_simulate_index/{index}")
         return dict(answer.get("template", {}))
@@ -153,7 +153,6 @@ def _simulated(cluster: Cluster, index: str, template: Body) -> Body:
 
 
 def _changed(stored: Body, wanted: Body) -> list[str]:
-    """Return the differences of a stored template."""
     lines = [
         f"{name} {stored.get(name)}, not {wanted[name]}"
         for name in ("index_patterns", "priority")
@@ -165,7 +164,6 @@ def _changed(stored: Body, wanted: Body) -> list[str]:
 
 
 def _differing(found: Body, wanted: Body) -> list[str]:
-    """Return the differences of settings, fields and aliases from a layout."""
     settings, needed = (_flat(each.get("settings", {})) for each in (found, wanted))
     settings.pop(_OF_SERVER, None)
     lines = [
@@ -188,7 +186,6 @@ def _differing_fields(found: Body, wanted: Body) -> list[str]:
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """Return settings by full name, as text."""
     flat: dict[str, str] = {}
     for name, value in settings.items():
         full_name = f"{before}{name}"

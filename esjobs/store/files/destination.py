@@ -154,7 +154,6 @@ def write_secret(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _refuse_databases(name: str) -> None:
-    """Refuse to replace a DuckDB database by mistake."""
     # the log of a database has no signature of its own
     for path in {name, name.removesuffix(".wal")}:
         with contextlib.suppress(OSError), open(path, "rb") as stream:
@@ -167,7 +166,6 @@ def _refuse_databases(name: str) -> None:
 
 @contextlib.contextmanager
 def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Write beside the target, and rename at the end."""
     if not name or name.endswith(os.sep):
         raise InputError(f"cannot write '{name}': not a file name; use a different name")
     # a link stays a link: what it points to is replaced
@@ -175,6 +173,7 @@ def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
     if old is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder, base = os.path.split(target)
+    # shortened: a name has at most 255 bytes
     beside = Path(folder, f".{base[:40]}{UNFINISHED}{secrets.token_hex(4)}")
     # readable by its owner only until the final mode is set
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -188,6 +187,7 @@ def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
             stream.flush()
             # some file systems tell only now that the disk is full
             os.fsync(handle)
+        # atomic: readers see the old file or the new one
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)

@@ -76,7 +76,6 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _refuse_foreign(path: Path, mark: str) -> None:
-    """Refuse to replace a foreign file."""
     try:
         ours = _is_ours(path, mark)
     except FileNotFoundError:
@@ -93,7 +92,6 @@ def _is_ours(path: Path, mark: str) -> bool:
 
 
 def _remove_stale(folder: Path, names: Collection[str], mark: str) -> None:
-    """Remove own files that are no longer linked."""
     for path in folder.iterdir():
         if path.name not in names and path.is_file() and not path.is_symlink() and _is_ours(path, mark):
             path.unlink()
@@ -109,6 +107,7 @@ def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
             make_folder(path.parent)
             with writing_text(path) as stream:
                 stream.write(text)
+        # under its final name only when complete
         beside.rename(folder / parts)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
@@ -116,7 +115,6 @@ def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
 
 
 def _remove_others(folder: Path, parts: str) -> None:
-    """Remove older subfolders and incomplete ones."""
     stem, _, digest = parts.rpartition("-")
     ours = re.compile(
         rf"\.?{re.escape(stem)}-[0-9a-f]{{{len(digest)}}}({re.escape(UNFINISHED)}[0-9a-f]{{8}})?"

@@ -82,6 +82,7 @@ def masked(umask: int) -> Iterator[None]:
     """Set the umask for a library call; process-wide, so the first of several threads decides."""
     with _process.lock:
         if _process.n_masked == 0:
+            # the umask belongs to the process: nested calls must restore it once, at the end
             _process.umask = os.umask(umask)
         _process.n_masked += 1
     try:

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esjobs.core.keys import beginning
 from esjobs.core.query import DropRule, Query
@@ -45,7 +44,7 @@ from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.parallel import in_parallel
 from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
-from esjobs.store.merge import encoded, merged, one_row
+from esjobs.store.merge import encoded, merged, one_row, total
 
 # Each part has two searches under way; more would leave nothing of a small cluster to others
 _PARTS_IN_FLIGHT = 2
@@ -84,11 +83,19 @@ def _joined(
     of_parts: "Sequence[_Grouped | None]",
     query: Query,
 ) -> Aggregate:
-    """Return the answers of the cluster and of the read documents as one."""
     if quantiles_in(query) and None in of_parts:
         # those of some jobs and those of others are not those of all
         of_parts = [None] * len(nonempty)
-    unread = _unread(cluster, jobs, nonempty, of_parts, query)
+    unread: list[Unread] = []
+    for (at, part), grouped in zip(nonempty, of_parts, strict=True):
+        if grouped is None and jobs.most_read is not None and is_groupable(part, query):
+            # the cluster was to group them, so they were not counted before
+            n_jobs = count_of(cluster, part, part.inside(query.window))
+            require_allowed(jobs, n_jobs, ["the cluster cannot count these documents exactly"])
+        # a part that the cluster cannot group is read completely
+        rest = EVERY if grouped is None else grouped.rest
+        if rest != NONE:
+            unread.append(Unread(at, part, rest))
     answered = [grouped for grouped in of_parts if grouped is not None]
     if answered:
         return _completed(answered, unread, query)
@@ -96,28 +103,7 @@ def _joined(
         return documents.groups(query)
 
 
-def _unread(
-    cluster: Cluster,
-    jobs: JobSource,
-    nonempty: Sequence[tuple[PointInTime, JobIndex]],
-    of_parts: "Sequence[_Grouped | None]",
-    query: Query,
-) -> list[Unread]:
-    """Return the documents that are left to read. Raises :class:`StoreError` above the limit."""
-    unread: list[Unread] = []
-    for (at, part), grouped in zip(nonempty, of_parts, strict=True):
-        if grouped is None and jobs.most_read is not None and is_groupable(part, query):
-            # the cluster was to group them, so they were not counted before
-            n_jobs = count_of(cluster, part, part.inside(query.window))
-            require_allowed(jobs, n_jobs, ["the cluster cannot count these documents exactly"])
-        rest = EVERY if grouped is None else grouped.rest
-        if rest != NONE:
-            unread.append(Unread(at, part, rest))
-    return unread
-
-
 def _completed(answered: "Sequence[_Grouped]", unread: Sequence[Unread], query: Query) -> Aggregate:
-    """Return the groups of the cluster with the unread documents, derived keys and quantiles."""
     plainer = without_made_keys(query) or query
     has_quantiles = bool(quantiles_in(query))
     counting = with_count(plainer) if has_quantiles else plainer
@@ -140,7 +126,6 @@ def _completed(answered: "Sequence[_Grouped]", unread: Sequence[Unread], query: 
 
 
 def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
-    """Return answers for different jobs as one; every metric is a sum."""
     if len(answers) == 1:
         return answers[0]
     filled = [encoded(answer.table) for answer in answers if answer.table.num_rows]
@@ -163,6 +148,7 @@ class _Rules:
     def dropped(self, number: int) -> Clause:
         """Return the documents that a rule certainly drops."""
         holds, fails = self.passed(number)
+        # a document that the rule doubts is read, not counted as dropped
         doubt = [clause for clause in self.undecided[number : number + 1] if clause != NONE]
         return all_of(holds, [*fails, *doubt, self.keeps[number]])
 
@@ -198,7 +184,6 @@ def what_forbids_groups(jobs: JobIndex, query: Query) -> list[str]:
 def _require_allowed(
     cluster: Cluster, jobs: JobSource, parts: Sequence[tuple[PointInTime, JobIndex]], query: Query
 ) -> None:
-    """Refuse to read more documents than the settings allow, before anything is read."""
     n_read = 0
     why: list[str] = []
     for at, part in parts:
@@ -261,23 +246,21 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     if rules is None:
         return None
     parts = _Parts(base, where, unjudged, rules)
+    # before the groups: the number of jobs decides how they are cut
     counted = _counted(at, jobs, query, parts, clauses, requested)
     if counted is None:
         return None
     kept = parts.kept(counted)
     by_value = composite.grouping(counting, jobs.live, clauses, by_value=True)
     table = _groups(at, (requested, by_value), kept, counted, _time(jobs))
-    if _jobs_in(table) != counted.n_binned:
+    # the balance of the books: a group that the cluster dropped silently shows here
+    if total(table, COUNT) != counted.n_binned:
         return None
     shown = counting
     if not has_quantiles:
         table, shown = table.drop_columns([COUNT]), plainer
     grouped = Aggregate(one_row(table, shown), books_table(counted.books))
     return _Grouped(grouped, parts.rest(counted), _over_days(numbers, kept, counted))
-
-
-def _jobs_in(groups: pa.Table) -> int:
-    return int(pc.sum(groups.column(COUNT)).as_py() or 0)
 
 
 def _over_days(numbers: Distribution, kept: Clause, counted: "_Counted") -> Distribution:
@@ -300,7 +283,6 @@ def _time(jobs: JobIndex) -> str:
 
 
 def _added(*books: pa.Table) -> pa.Table:
-    """Return the books of different jobs as one."""
     counts: Counter[Outcome] = Counter()
     for row in pa.concat_tables(books).to_pylist():
         counts[Outcome(row["day"], row["outcome"], row["kind"])] += row["n_jobs"]
@@ -381,6 +363,7 @@ def _counted(
     """Count the jobs by outcome; None if a field has several values somewhere."""
     rules = parts.rules
     outcomes = _outcomes(query, rules, clauses)
+    # by number: a reason may be any text
     named = {str(number): clause for number, (_, _, clause) in enumerate(outcomes)}
     days = per_day(_time(jobs), {"outcomes": {"filters": {"filters": named}}})
     # who wants books wants buckets, of which there are too many anyway
@@ -407,12 +390,12 @@ def _counted(
 
 
 def _outcomes(query: Query, rules: _Rules, clauses: Clauses) -> list[tuple[str, Kind, Clause]]:
-    """Return the outcomes of jobs with the documents that certainly have them."""
     holds, fails = rules.passed(len(rules.keeps))
     outcomes: list[tuple[str, Kind, Clause]] = [("binned", "binned", all_of(holds, fails))]
     for number, rule in enumerate(query.drops):
         outcomes.append((rule.reason, "dropped", rules.dropped(number)))
     for rule in noted_rules(query):
+        # noted are jobs that lack the field and pass all rules
         present = clauses.present(rule.keep.field) or NONE
         outcomes.append((str(rule.unknown), "note", all_of(holds, [*fails, present])))
     return outcomes
@@ -430,7 +413,6 @@ def _most_groups(
 
 
 def _distinct(requested: composite.Grouping) -> dict[str, Any]:
-    """Return aggregations that estimate the distinct values of each column."""
     return {
         f"distinct_{name}": {"cardinality": {"field": column.path}}
         for name, column in requested.columns.items()
@@ -441,7 +423,7 @@ _VALUES, _DOCUMENTS = "values_of_", "documents_with_"
 
 
 def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
-    """Return aggregations that detect several values of a field."""
+    # our own documents have one value per field
     if not jobs.several_values:
         return {}
     aggregations: dict[str, Any] = {}
@@ -468,7 +450,6 @@ def _groups(
     counted: _Counted,
     time: str,
 ) -> pa.Table:
-    """Return the groups of the cluster; long answers a day at a time."""
     requested, by_value = ways
     by_day = "day" in requested.query.keys
     if counted.most <= partitions.PAGE:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # gc=False: a page has tens of thousands of these, without cycles; the collector would walk all of them
 class _Value(msgspec.Struct, gc=False):
     value: float | str | None = None
-    """A text where a sum went beyond all numbers."""
+    """Text if the sum overflowed."""
 
 
 class _Bin(msgspec.Struct, gc=False):
@@ -43,6 +43,7 @@ def answer_type(requested: "Grouping") -> type[Any]:
     """Return the type of the answer to a grouping."""
     groups = groups_type(requested)
     if not requested.has_keys:
+        # only what is read is decoded: other members of an answer are skipped
         groups = msgspec.defstruct("Aggregations", [("all", groups)])
     return msgspec.defstruct("Answer", [("aggregations", groups)], bases=(_Answer,), kw_only=True)
 
@@ -74,6 +75,7 @@ def groups_type(requested: "Grouping") -> type[Any]:
     if requested.value:
         kinds.append(("value", float))
     key = msgspec.defstruct("Key", kinds, gc=False, frozen=True)
+    # types made for the question: no dictionary per group
     bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
     after = ("after_key", dict[str, Any] | None, None)
     page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])

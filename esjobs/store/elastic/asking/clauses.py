@@ -5,7 +5,7 @@ Patterns without regard to case are matched here, on the distinct values of the 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -54,7 +54,6 @@ class Clauses:
         self._distinct = distinct
 
     def _field(self, name: str) -> Field:
-        """Return the stored or derived field of a name."""
         return self.live[name].field if name in self.live else fields.field(name)
 
     def filters(self, items: Sequence[Filter]) -> list[Clause] | None:
@@ -106,6 +105,7 @@ class Clauses:
         condition, present = self.filter(rule.keep), self.present(rule.keep.field)
         if condition is None or present is None:
             return None
+        # the only condition that a missing value passes by itself
         if isinstance(rule.keep, NotLike):
             return condition if rule.missing == "pass" else all_of([present, condition])
         return any_of([negated(present), condition]) if rule.missing == "pass" else condition
@@ -116,6 +116,7 @@ class Clauses:
             case DayOf(source):
                 return self.present(source)
             case CoreClassOf(source):
+                # below 1 a number of cores has no class
                 return self.filter(Range(source, ge=1))
             case Quotient() as quotient:
                 return self._has_quotient(quotient)
@@ -172,6 +173,7 @@ class Clauses:
         derived = self._field(item.field).derived
         if isinstance(derived, Quotient):
             return _either(quotients.exactly(self, derived, item))
+        # days and classes are no numbers
         if derived is not None:
             return None
         live = self.live[item.field]
@@ -203,19 +205,21 @@ class Clauses:
             return None
         if not all(text.isascii() for text in (*values, *patterns)):
             return None  # engines differ in how they fold other letters
+        # the cluster compares whole texts: case and wildcards are decided here
         hit = tuple(value for value in values if any(matches(value, pattern) for pattern in patterns))
         return self.filter(In(name, hit))
 
 
 def _stored_among(live: LiveField, usable: Sequence[Any]) -> Clause:
-    """Return the condition that a stored field has one of some values."""
     kind = live.field.type
     if kind in ("boolean", "day"):
         return {"terms": {live.paths[0]: [str(value).lower() for value in usable]}}
     if kind == "keyword":
         wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
-        return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in _cut(wanted)]))
+        cut = [wanted[start : start + _MOST_TERMS] for start in range(0, len(wanted), _MOST_TERMS)]
+        return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in cut]))
     # a number as the range of all foreign numbers that are translated into it
+    # an index holds neither NaN nor infinities
     numbers = [value for value in usable if isinstance(value, int | float) and math.isfinite(value)]
     name = live.field.name
     return any_of([_first_of(live, _between(live, Range(name, ge=n, le=n))) for n in numbers])
@@ -233,11 +237,6 @@ def _times_of(source: str, days: Days) -> Times:
     return Times(source, start, datetime.combine(days.last + timedelta(days=1), time(0), UTC))
 
 
-def _cut(values: list[Any]) -> Iterator[list[Any]]:
-    for start in range(0, len(values), _MOST_TERMS):
-        yield values[start : start + _MOST_TERMS]
-
-
 def all_of(parts: Sequence[Clause], none_of: Sequence[Clause] = ()) -> Clause:
     """Join by and; ``none_of`` must not hold."""
     if len(parts) == 1 and not none_of:
@@ -253,7 +252,6 @@ def any_of(parts: Sequence[Clause]) -> Clause:
 
 
 def _either(parts: Sequence[Clause] | None) -> Clause | None:
-    """Join by or what could be expressed."""
     return None if parts is None else any_of(parts)
 
 
@@ -264,9 +262,13 @@ def negated(part: Clause) -> Clause:
 
 def has_value(live: LiveField, path: str) -> Clause:
     """True if a document has a value under the path, as a clause."""
-    exists = {"exists": {"field": path}}
+    return measured(live, path, {"exists": {"field": path}})
+
+
+def measured(live: LiveField, path: str, clause: Clause) -> Clause:
+    """Return a clause about a path without the number that stands for "not measured"."""
     unset = live.source.unset
-    return exists if unset is None else all_of([exists], [{"term": {path: unset}}])
+    return clause if unset is None else all_of([clause], [{"term": {path: unset}}])
 
 
 def translated(live: LiveField, value: Any) -> Any:
@@ -276,6 +278,7 @@ def translated(live: LiveField, value: Any) -> Any:
     if live.field.type == "keyword":
         text = str(value)
         return live.source.values.get(text, text)
+    # times 1.0 would round integers beyond 2**53
     scaled = value * live.source.factor if live.source.factor != 1 else value
     return round(scaled) if live.field.type == "integer" else float(scaled)
 
@@ -294,7 +297,6 @@ def foreign_texts(live: LiveField, value: str) -> list[Any]:
 
 
 def _first_of(live: LiveField, leaf: Callable[[str], Clause]) -> Clause:
-    """Return a condition on the first path that has a value."""
     *before, last = live.paths
     clause = leaf(last)
     for path in reversed(before):
@@ -322,14 +324,9 @@ def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
             beyond = key in ("gt", "lte")
             limits["gte" if key.startswith("g") else "lt"] = least_raw(live, bound, beyond=beyond)
 
-    def leaf(path: str) -> Clause:
-        if not limits:
-            return has_value(live, path)
-        inside: Clause = {"range": {path: limits}}
-        unset = live.source.unset
-        return inside if unset is None else all_of([inside], [{"term": {path: unset}}])
-
-    return leaf
+    return lambda path: measured(
+        live, path, {"range": {path: limits}} if limits else {"exists": {"field": path}}
+    )
 
 
 def least_raw(live: LiveField, bound: float, *, beyond: bool) -> float:

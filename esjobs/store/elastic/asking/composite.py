@@ -37,7 +37,7 @@ _NEARLY_ALL = 0.75
 
 
 Span = Literal["day", "week", "month"]
-"""Days that are asked for together."""
+"""Length of the time that one bucket covers."""
 
 
 class NotExactError(Exception):
@@ -112,6 +112,7 @@ class Grouping:
     def coarser(self) -> bool:
         """True if several cluster groups can form one group of the answer."""
         requested = set(self.keys)
+        # several foreign values may mean one of ours, and constants of sums split a group
         plain = all(self.live[key].plain for key in requested if self.query.field(key).derived is None)
         return not plain or set(self.sums.constants) != requested & set(self.sums.constants)
 
@@ -191,7 +192,7 @@ class _Groups:
 def _of_part(
     at: PointInTime, requested: Grouping, part: Part, decoder: "msgspec.json.Decoder[Any]"
 ) -> _Groups:
-    """Return the groups of one part, page after page."""
+    # what all jobs of a part share is not asked for, which shortens every bucket
     requested = replace(requested, fixed=part.fixed)
     pages = []
     n_groups = n_jobs = 0
@@ -218,6 +219,7 @@ def pages_of(
         groups: dict[str, Any] = {"all": {"filter": EVERY, "aggs": inner}}
         answer = at.decoded_search(only_aggregations(clause, groups), decoder.decode)
         answer.require_whole(at)
+        # without keys there is one bucket, which may be empty
         if answer.aggregations.all.doc_count:
             yield [answer.aggregations.all]
         return
@@ -255,6 +257,7 @@ def _sources(requested: Grouping) -> list[dict[str, Any]]:
         # a calendar of UTC: days are all as long, weeks begin on Mondays
         span = {"field": requested.days, "calendar_interval": requested.span}
         sources.append({"day": {"date_histogram": span}})
+    # without missing_bucket: jobs that lack the number are not listed
     if requested.value:
         sources.append({"value": {"terms": {"field": requested.value}}})
     return sources
@@ -270,7 +273,8 @@ def columns_of(requested: Grouping, buckets: Sequence[Any]) -> pa.Table:
     """Return a page as columns: keys translated, metrics computed."""
     raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in requested.requested_columns}
     raw |= {name: [value] * len(buckets) for name, value in requested.fixed.items()}
-    named = (*_stored(requested), *requested.sums.constants)
+    plain = (key for key in requested.keys if requested.query.field(key).derived is None)
+    named = (*plain, *requested.sums.constants)
     stored = {name: _values(requested, name, raw, len(buckets)) for name in named}
     schema = requested.schema()
     columns = [_key_column(requested, key, stored, buckets) for key in requested.keys]
@@ -318,10 +322,6 @@ def _core_class(cores: int | None) -> str | None:
     return "single" if cores == 1 else "multi"
 
 
-def _stored(requested: Grouping) -> list[str]:
-    return [key for key in requested.keys if requested.query.field(key).derived is None]
-
-
 def _values(requested: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: int) -> Sequence[Any]:
     """Return the values of a key: the first path with a value, translated."""
     live = requested.live[name]
@@ -335,12 +335,13 @@ def _values(requested: Grouping, name: str, raw: Mapping[str, Sequence[Any]], ro
         if filled is None:
             filled = of_path
         else:
+            # by preference: a later path counts only where the earlier ones are empty
             filled = [other if value is None else value for value, other in zip(filled, of_path, strict=True)]
     return filled or []
 
 
 def _translated(live: LiveField, answered: Sequence[Any]) -> list[Any]:
-    """Return the answered values of a path in our units and words."""
+    # an index answers a day in milliseconds
     if live.field.type == "day":
         return [None if value is None else moment_of(value).date() for value in answered]
     # an index of fractions answers 8.0 for a count, one of whole numbers 8 for a text

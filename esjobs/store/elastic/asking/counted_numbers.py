@@ -83,6 +83,7 @@ class IndexNumbers:
             "track_total_hits": False,
         }
         found = self.at.search(body)["aggregations"]["at"]["values"]
+        # of no jobs a percentile is null, or NaN as text
         raw = [one["value"] for one in found if isinstance(one["value"], int | float)]
         return list(map(float, self.form.values(np.array(raw, np.float64))))
 
@@ -90,6 +91,7 @@ class IndexNumbers:
         counts = np.zeros((n_groups, len(edges) + 1), np.int64)
         clause, numbers = self.jobs, np.arange(len(edges) + 1)
         if within is not None:
+            # only bins that a quantile lies in are counted again
             clause, numbers = self._of(*within), _bins_inside(*within, edges)
         raw = self._raw(edges)
         binned = Binned(self.form.path, [_ends(raw, number) for number in numbers.tolist()])
@@ -100,6 +102,7 @@ class IndexNumbers:
             inside = np.array([list(map(counted, bucket.bins.buckets)) for bucket in buckets], np.int64)
             if first and any(map(ne, inside.sum(axis=1).tolist(), map(counted, buckets))):
                 raise InconsistentError("the bins of a group do not contain all its jobs")
+            # adds up: several groups of the index may be one group of the answer
             np.add.at(counts, (groups[:, None], numbers[None, :]), inside)
             if first:
                 self._remember(requested, buckets, groups)
@@ -133,7 +136,6 @@ class IndexNumbers:
                 yield buckets, np.array(groups, np.int64)
 
     def _raw(self, edges: Floats) -> list[float]:
-        """Return representable edges in the units of the path."""
         return [edge for edge in map(self.form.edge, edges.tolist()) if edge is not None]
 
     def _of(self, edges: Floats, holds: Mask | None) -> Clause:
@@ -146,6 +148,7 @@ class IndexNumbers:
             (self._between(_ends(raw, number)), np.flatnonzero(holds[groups, number]).tolist())
             for number in np.flatnonzero(holds.any(axis=0)).tolist()
         ]
+        # a bin may be open for groups of another part only
         said = [(clause, numbers) for clause, numbers in wanted if numbers]
         return all_of([self.jobs, narrowed(self.requested, [keys for _, keys in self.rows], said)])
 
@@ -162,7 +165,6 @@ def _bins_inside(former: Floats, holds: Mask, edges: Floats) -> Counts:
 
 
 def _ends(raw: Sequence[float], number: int) -> Ends:
-    """Return lower and upper edge of a bin."""
     return (raw[number - 1] if number else None, raw[number] if number < len(raw) else None)
 
 

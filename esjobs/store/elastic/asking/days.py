@@ -48,6 +48,7 @@ def around(path: str, window: Window) -> list[dict[str, Any]]:
 
     Includes up to a millisecond outside a window that is not :func:`is_exact`.
     """
+    # rounded outwards: the embedded engine removes what is too much
     end = window.end if window.end.microsecond % 1000 == 0 else _whole_ms(window.end) + _MILLISECOND
     limits = {"gte": _written(_whole_ms(window.start)), "lt": _written(end)}
     return [{"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}]
@@ -80,6 +81,7 @@ def here_and_there(path: str, first: datetime, last: datetime, share: float) -> 
 
 def per_day(path: str, inner: Mapping[str, Any]) -> dict[str, Any]:
     """Return an aggregation with a bucket per day that has jobs."""
+    # days of UTC are equally long: a fixed interval is the calendar
     histogram = {"field": path, "fixed_interval": "1d", "min_doc_count": 1}
     return {"date_histogram": histogram, "aggs": dict(inner)}
 
@@ -126,10 +128,12 @@ def fingerprints_by_load(
     rows: list[dict[str, Any]] = []
     for group in answer["aggregations"]["days"]["buckets"] if answer else []:
         loads = group["loads"]
+        # sums of an incomplete list of loads would be wrong: the day is left out
         if loads["sum_other_doc_count"]:
             continue
         total = 0.0
         for each in loads["buckets"]:
+            # whole numbers below 2**31: their sum is exact in any order
             total += each["fingerprint"]["value"]
             rows.append(
                 {

@@ -20,6 +20,7 @@ def without_made_keys(query: Query) -> Query | None:
     """
     if any(_behind(made) is None for made in query.made):
         return None
+    # several derived keys may have one field behind them, which is asked for once
     sources = {made.name: _behind(made) or "" for made in query.made}
     keys = dict.fromkeys(sources.get(key, key) for key in query.keys)
     return replace(query, keys=tuple(keys), made=())
@@ -51,6 +52,7 @@ def span_of(query: Query) -> Span:
     """Return the length of the days that a question requires."""
     spans: set[str] = {"day"} if "day" in query.keys else set()
     spans |= {made.part for made in query.made if isinstance(made, TimePart)}
+    # weeks and months together need days: neither is made of the other
     if spans == {"week"}:
         return "week"
     return "month" if spans == {"month"} else "day"

@@ -74,6 +74,7 @@ class Reader:
         arrays = []
         for number, item in enumerate(self.schema):
             values = list(map(attrgetter(f"c{number}"), rows))
+            # few documents have any: all others are decoded without a look at them
             for row, strange in hidden_rows:
                 if item.name in strange:
                     values[row] = float(strange[item.name])
@@ -92,7 +93,6 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _decoded(kind: pa.DataType) -> Any:
-    """Return the Python type of the JSON values of a column."""
     if pa.types.is_map(kind):
         return dict[str, float | str | None]
     if pa.types.is_list(kind):

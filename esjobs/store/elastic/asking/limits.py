@@ -7,18 +7,17 @@ from esjobs.core.errors import ReadLimitError
 from esjobs.store.elastic.asking.clauses import Clause, all_of
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
-from esjobs.store.elastic.transport.scan import search_once
+from esjobs.store.elastic.transport.scan import count_once
 
 WORTH_SAYING = 100_000
-"""Documents to be read of which nobody is told unless the log is to tell everything: about a minute."""
+"""Number of documents above which reading, about a minute, is logged as a warning."""
 
 _log = logging.getLogger(__name__)
 
 
 def count_of(cluster: Cluster, part: JobIndex, clauses: Sequence[Clause]) -> int:
     """Return the number of documents that match all clauses."""
-    answer = search_once(cluster, part.index, {"size": 0, "query": all_of(clauses), "track_total_hits": True})
-    return int(answer["hits"]["total"]["value"]) if answer else 0
+    return count_once(cluster, part.index, all_of(clauses))
 
 
 def require_allowed(jobs: JobSource, n_read: int, reasons: Sequence[str] = ()) -> None:
@@ -30,5 +29,6 @@ def require_allowed(jobs: JobSource, n_read: int, reasons: Sequence[str] = ()) -
             f"{what}, more than {jobs.most_read:,}. Shorten the window, or allow it: --yes before the "
             "command, or cluster.read_at_most in the settings"
         )
+    # reading is slow: somebody who waits should know what for
     if n_read:
         _log.log(logging.WARNING if n_read > WORTH_SAYING else logging.INFO, "%s", what)

@@ -35,6 +35,7 @@ def narrowed(
         pieces = [_pieces(rows, numbers, by, "") for _, numbers in wanted]
     said = []
     for (clause, numbers), of_bin in zip(wanted, pieces, strict=True):
+        # all groups: the bin alone says it
         if len(numbers) == len(rows):
             said.append(clause)
         else:
@@ -55,7 +56,6 @@ _ANY = object()
 
 
 def _pieces(rows: Sequence[Keys], numbers: Sequence[int], by: str, beside: str) -> dict[Any, set[Any]]:
-    """Return the values of one key by those of the other."""
     found: dict[Any, set[Any]] = defaultdict(set)
     for number in numbers:
         found[rows[number][beside] if beside else _ANY].add(rows[number][by])
@@ -63,7 +63,6 @@ def _pieces(rows: Sequence[Keys], numbers: Sequence[int], by: str, beside: str) 
 
 
 def _columns(requested: Grouping) -> list[str]:
-    """Return the keys whose values a clause can name."""
     return [
         name
         for name, column in requested.requested_columns.items()
@@ -72,8 +71,8 @@ def _columns(requested: Grouping) -> list[str]:
 
 
 def _telling(requested: Grouping, rows: Sequence[Keys]) -> str | None:
-    """Return the key that separates most groups; None without one."""
     distinct = {name: len({row[name] for row in rows}) for name in _columns(requested)}
+    # most distinct values: each of them leaves the fewest groups
     name = max(distinct, key=distinct.__getitem__, default=None)
     return name if name is not None and 1 < distinct[name] <= _MOST_VALUES else None
 
@@ -84,6 +83,7 @@ def _is(requested: Grouping, name: str, value: Any) -> list[Clause]:
     if name != "day":
         return [_among(requested, name, {value})]
     start = moment_of(value)
+    # a bucket has the start of its span only
     days = {"day": 1, "week": 7, "month": monthrange(start.year, start.month)[1]}
     end = start + timedelta(days=days[requested.span])
     return [between(requested.days, start, end)]
@@ -93,6 +93,7 @@ def _among(requested: Grouping, name: str, values: set[Any]) -> Clause:
     path = requested.columns[name].path
     present = [value for value in values if value is not None]
     said: list[Clause] = [{"terms": {path: present}}] if present else []
+    # a terms clause cannot ask for what is missing
     if None in values:
         said.append(negated({"exists": {"field": path}}))
     return any_of(said)

@@ -6,6 +6,7 @@ edges map exactly.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,7 @@ def forms_of(name: str, clauses: Clauses) -> list[Form] | None:
     if derived is None:
         return _stored(clauses.live[name])
     match derived:
+        # one number over one integer, or times one: for each value of the integer a scaled path
         case Quotient((free,), (integer,)):
             return _by_classes(free, integer, clauses, divided=True)
         case Quotient((free, integer), ()):
@@ -53,6 +55,7 @@ def _stored(live: LiveField) -> list[Form] | None:
         return None  # whole numbers and fractions make no groups together
     (path,) = live.paths
     exists = has_value(live, path)
+    # counts are rounded when translated, so fractions of an index are no plain counts
     if live.plain and (live.whole_numbers or live.field.type == "number"):
         return [Form(exists, path, lambda edge: edge, lambda values: values)]
 
@@ -88,13 +91,11 @@ def _by_classes(free: str, integer: str, clauses: Clauses, *, divided: bool) -> 
 
 
 def _form(clause: Clause, path: str, by: float, *, divided: bool) -> Form:
-    def values(raw: Floats) -> Floats:
-        return raw / by if divided else raw * by
-
-    def one(raw: float) -> float:
+    def scaled(raw: Any) -> Any:
         return raw / by if divided else raw * by
 
     def edge(value: float) -> float | None:
-        return reaching(one, value * by if divided else value / by, value, beyond=False)
+        # searched, not computed: dividing back would miss the exact edge by a rounding
+        return reaching(scaled, value * by if divided else value / by, value, beyond=False)
 
-    return Form(clause, path, edge, values)
+    return Form(clause, path, edge, scaled)

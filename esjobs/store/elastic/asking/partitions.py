@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of, negated
-from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.transport.cluster import RefusedError
 from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
 
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from esjobs.store.elastic.asking.composite import Grouping
 
 SLICE = 10_000
-"""Documents of a range of keys, about, while nothing tells how many groups they form."""
+"""Approximate documents of a range of keys until the number of groups is known."""
 PAGE = 20_000
 """Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
 LEAST_CELL = 2_500
-"""Jobs of one value of a key from which on they are asked for on their own."""
+"""Least number of jobs of one value of a key that are requested separately."""
 LONG_KEY = 8
-"""Characters of a key, on average, from which on it pays to ask without it."""
+"""Average length of a key from which on a filter is cheaper than the key."""
 _LEAST_PAGE = 100
 _TOO_MANY = "too_many_buckets_exception"
 _MOST_VALUES = 10_000
@@ -41,6 +40,7 @@ class Cut:
 
     def widen(self, n_groups: int, n_jobs: int, page: int) -> None:
         """Let ranges be as long as half a page of groups; the share of groups is that of a first range."""
+        # half a page: ranges vary, and a full page costs a second request
         self.jobs = max(self.jobs, n_jobs * page // (2 * max(n_groups, 1)))
 
 
@@ -81,11 +81,13 @@ def cells(
 
 def _longest(requested: "Grouping", sample: pa.Table, n_jobs: int) -> str | None:
     """Return the key with the longest texts and few values; None if none is worthwhile."""
+    # a filter in place of the only key would leave nothing to page by
     if len(requested.columns) <= 1:
         return None
     cut_by = _cut_by(requested)
     lengths: dict[str, float] = {}
     for name, column in requested.columns.items():
+        # the key by which ranges are cut has to stay
         if column.path == cut_by or not _is_plain_text(requested, column.field):
             continue
         texts = sample.column(column.field).cast(pa.string())
@@ -96,13 +98,13 @@ def _longest(requested: "Grouping", sample: pa.Table, n_jobs: int) -> str | None
 
 
 def _is_plain_text(requested: "Grouping", name: str) -> bool:
-    """True if a column is a key that the index has as the text of one path."""
     live = requested.live[name]
     return name in requested.keys and len(live.paths) == 1 and live.plain and live.field.type == "keyword"
 
 
 def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
     """Return the distinct values of a path; None if more than 10 000."""
+    # one more than allowed tells that there are too many
     counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
     values = [key for key, _ in counts]
     return values if len(values) <= _MOST_VALUES else None
@@ -120,6 +122,7 @@ def ranges(
     first: Any = None
     n_inside = 0
     for key, count in _counts(at, path, clause, PAGE):
+        # cut before a value that does not fit any more: one value is never in two parts
         if n_inside and n_inside + count > cut.jobs:
             yield Part(clause, {"range": {path: {"gte": first, "lt": key}}})
             first, n_inside = key, 0
@@ -132,24 +135,16 @@ def ranges(
         yield Part(clause, negated({"exists": {"field": path}}))
 
 
-def _ordered(live: LiveField) -> bool:
-    """True if range clauses and aggregations agree on the values."""
-    return live.field.type in ("keyword", "integer")
-
-
 def _cut_by(requested: "Grouping") -> str | None:
     for name in requested.keys:
-        if (
-            requested.query.field(name).derived is None
-            and requested.live[name].plain
-            and _ordered(requested.live[name])
-        ):
-            return requested.live[name].paths[0]
+        live = requested.live.get(name)
+        # of these types range clauses and aggregations agree on the values
+        if live is not None and live.plain and live.field.type in ("keyword", "integer"):
+            return live.paths[0]
     return None
 
 
 def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
-    """Yield documents per value of a path, in order."""
     sources = [{"value": {"terms": {"field": path}}}]
 
     def ask(composite: dict[str, Any]) -> Page:
@@ -184,6 +179,7 @@ def paged(
             size = max(size // 4, _LEAST_PAGE)
             continue
         yield buckets
+        # a page that is not full is the last one
         if len(buckets) < size:
             return
         after = last

@@ -40,7 +40,7 @@ from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import plain
 
 COUNT = "jobs in the group"
-"""A metric of its own, by which groups are held against the books."""
+"""Extra metric by which groups are checked against the books."""
 
 # Bins of all groups together that are worth counting at once
 _MOST_CELLS = 40_000
@@ -50,7 +50,7 @@ _LEAST_BINS = 12
 # Values that are listed as they are; above it pays to cut again
 _FEW = 60_000
 FEW_JOBS = 15_000
-"""Jobs of which all values are listed, without a look at how they are distributed."""
+"""Number of jobs up to which all values are listed without counting bins."""
 _MOST_PASSES = 4
 # Jobs by which the edges of bins are guessed, about
 _SAMPLED = 8_000
@@ -79,16 +79,6 @@ class Distribution:
         """Return the distribution of the jobs of a clause that ended between two times."""
         few = here_and_there(self.time, first, last, _SAMPLED / max(n_jobs, 1))
         return replace(self, kept=kept, n_jobs=n_jobs, few=few)
-
-
-def _column(values: Floats, null: Mask, *, integer: bool) -> pa.Array:
-    """Return numbers as a column. Raises :class:`InconsistentError` if an integer would lose digits."""
-    if not integer:
-        return pa.array(values, mask=null)
-    kept = np.where(null, 0.0, values)
-    if (np.abs(kept) > _EXACT).any():
-        raise InconsistentError("a whole number has too many digits for a floating-point number")
-    return pa.array(kept.astype(np.int64), mask=null)
 
 
 def distribution_of(
@@ -174,12 +164,18 @@ def _fractions(query: Query) -> dict[str, list[float]]:
 
 def _quantile_column(query: Query, metric: Metric, values: Floats, with_nan: Mask | None) -> pa.Array:
     """Return a quantile as column; ``with_nan``: groups in which a read job has NaN."""
+    # NaN marks groups without numbers
     null = np.isnan(values)
     if isinstance(metric, Minimum | Maximum) and with_nan is not None:
         # NaN is above all numbers where the largest is asked for, as in the embedded engine
         nan = with_nan & (null if isinstance(metric, Minimum) else True)
         values, null = np.where(nan, np.nan, values), null & ~nan
-    return _column(values, null, integer=metric_type(query, metric) == "integer")
+    if metric_type(query, metric) != "integer":
+        return pa.array(values, mask=null)
+    kept = np.where(null, 0.0, values)
+    if (np.abs(kept) > _EXACT).any():
+        raise InconsistentError("a whole number has too many digits for a floating-point number")
+    return pa.array(kept.astype(np.int64), mask=null)
 
 
 def _locator(table: pa.Table, query: Query) -> Locate:
@@ -223,6 +219,7 @@ def quantiles_of(
     n_left = n_jobs if counts is None or holds is None else int(counts[holds].sum())
     rows = _listed(numbers, edges, holds, n_left)
     if counts is None or holds is None:
+        # all values were listed: one bin over everything
         counts = np.zeros((n_groups, 1), np.int64)
         np.add.at(counts[:, 0], rows[0], rows[2])
         holds = np.ones(counts.shape, np.bool_)
@@ -237,10 +234,12 @@ def _counted(
     counts: Counts | None = None
     holds: Mask | None = None
     n_left = n_jobs
+    # many groups leave few bins to each; below the least number listing is cheaper
     bins = min(_MOST_CELLS // max(n_groups, 1), _MOST_BINS)
     for number in range(_MOST_PASSES if bins >= _LEAST_BINS else 0):
         if n_left <= (_FEW if number else FEW_JOBS):
             break
+        # the first time denser beside the fractions; later open bins are sampled evenly
         finer = _finer(numbers, ranks(() if number else fractions, bins), edges, holds)
         if len(finer) == len(edges):
             break  # values that most of them have
@@ -257,7 +256,6 @@ def _counted(
 
 
 def _finer(numbers: Sequence[Numbers], at: Sequence[float], edges: Floats, holds: Mask | None) -> Floats:
-    """Return the edges with more of them in open bins."""
     guessed = _side_by_side(lambda one: one.sample(at, holds, edges), numbers)
     # each bin of each group comes back with its edges as text: digits that nobody needs take half of the time
     brief = (float(f"{edge:.4g}") for some in guessed for edge in some)

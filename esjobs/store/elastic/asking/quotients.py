@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from esjobs.store.elastic.asking.clauses import Clause, Clauses
 
 MOST_CLASSES = 64
-"""Values of a whole number, each with a clause of its own."""
+"""Most values of an integer that get a clause each."""
 # Steps of all divisors together, each with a clause of its own
 _MOST_CELLS = 256
 # steps to the next float in which a bound must be found
@@ -45,6 +45,7 @@ def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | 
             return None
     if (fields.field(free).type, fields.field(integer).type) != ("number", "integer") or not _finite(bounds):
         return None
+    # asks the index, so after all that the question alone decides
     values = small_classes(clauses, integer)
     if values is None or (0 in values and not divided):
         return None
@@ -76,9 +77,11 @@ def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] |
     if len(of.over) != 1 or not of.under or not _finite(bounds):
         return None
     low, high = ends_of(bounds)
+    # the margin of rounding below widens positive bounds only
     if any(end is not None and end < 0 for end in (low, high)):
         return None
     steps = [_steps(clauses, name) for name in of.under]
+    # more clauses than a search should have: reading may be cheaper
     if math.prod(map(len, steps)) > _MOST_CELLS:
         return None
     said: list[Clause] = []
@@ -127,8 +130,6 @@ def _product(ends: tuple[float | None, ...]) -> float | None:
 
 
 def _limits(free: str, bounds: Range, by: float, *, divided: bool) -> Range | None:
-    """Return the bounds of the remaining field if the other one is ``by``."""
-
     def of(value: float) -> float:
         return value / by if divided else value * by
 
@@ -150,10 +151,7 @@ def _limits(free: str, bounds: Range, by: float, *, divided: bool) -> Range | No
 
 
 def reaching(of: Callable[[float], float], near: float, bound: float, *, beyond: bool) -> float | None:
-    """Return the least number for which a rising function reaches a bound, or exceeds it;
-
-    None if not found.
-    """
+    """Return the least number for which a rising function reaches or exceeds a bound; None if not found."""
 
     def reached(value: float) -> bool:
         return of(value) > bound if beyond else of(value) >= bound
@@ -162,6 +160,7 @@ def reaching(of: Callable[[float], float], near: float, bound: float, *, beyond:
     for _ in range(_MOST_ULPS):
         if not reached(value):
             value = math.nextafter(value, math.inf)
+        # still reached one step below: the least such number is further down
         elif reached(before := math.nextafter(value, -math.inf)):
             value = before
         else:
@@ -175,13 +174,13 @@ def _steps(clauses: "Clauses", name: str) -> list[Step]:
         values = clauses.distinct(name)
         if values is not None and len(values) <= MOST_CLASSES // 8:
             return [(value, value) for value in values if value]
-    return list(_doubling())
+    return list(doubling(FIRST, LAST))
 
 
-def _doubling() -> Iterator[Step]:
-    first = FIRST
+def doubling(first: float, last: float) -> Iterator[Step]:
+    """Yield steps over all numbers, each twice as long as the one before; unbounded beyond both ends."""
     yield None, first
-    while first < LAST:
+    while first < last:
         yield first, first * 2
         first *= 2
     yield first, None

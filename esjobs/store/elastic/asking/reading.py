@@ -46,6 +46,7 @@ class Documents:
     def groups(self, query: Query) -> Aggregate:
         """Return the answer to a question about them."""
         answer = self.scratch.aggregate(query)
+        # documents that are no jobs: counted, so that the books balance with the index
         extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in self.invalid.items()})
         return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
 

@@ -38,6 +38,7 @@ def ranks(fractions: Iterable[float], bins: int) -> list[float]:
         for rank in (fraction - step, fraction + step)
         if 0 < rank < 1
     }
+    # some spread evenly in any case: a sample may miss where the quantile is
     n_even = max(bins - len(near), 4)
     even = {step / n_even for step in range(1, n_even)}
     even = {rank for rank in even if all(abs(rank - fraction) > _NEAR[-1] for fraction in wanted)}
@@ -78,9 +79,11 @@ def split(edges: Floats, counts: Counts, holds: Mask, finer: Floats, measured: C
     Jobs of other bins stay in their first part. Raises :class:`InconsistentError`.
     """
     lows = np.concatenate([[-np.inf], finer])
+    # the coarse bin of each fine one, and the first fine bin of each coarse one
     parents = np.searchsorted(edges, lows, side="right")
     firsts = np.searchsorted(parents, np.arange(counts.shape[1]))
     inside = np.where(holds[:, parents], measured, 0)
+    # counts of one snapshot must add up: if not, an edge was understood differently by the cluster
     if not np.array_equal(np.add.reduceat(inside, firsts, axis=1)[holds], counts[holds]):
         raise InconsistentError("a bin and its parts have different counts")
     inside[:, firsts] += np.where(holds, 0, counts)
@@ -100,6 +103,7 @@ def quantiles(
     """
     groups, values, numbers = listed
     bins = np.searchsorted(edges, values, side="right")
+    # a list may have more than was asked for: clauses are wide
     wanted = holds[groups, bins]
     groups, values, numbers, bins = groups[wanted], values[wanted], numbers[wanted], bins[wanted]
     inside = np.zeros(counts.shape, np.int64)
@@ -117,6 +121,7 @@ def quantiles(
     upto = numbers.cumsum()
     begins = np.flatnonzero(np.diff(cell, prepend=-1))
     before = np.repeat(upto[begins] - numbers[begins], np.diff(np.append(begins, len(cell))))
+    # end of the places that a value takes among all jobs of its group
     ends = first[groups] + below[groups, bins] + upto - before
     answers: list[Floats] = []
     some = np.flatnonzero(totals)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import PartialAnswerError
@@ -26,7 +25,7 @@ from esjobs.store.elastic.asking.scratch import scratch_of_rows
 from esjobs.store.elastic.fields.live_fields import LiveField, own_fields
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime, only_aggregations
-from esjobs.store.merge import encoded, merged, one_row
+from esjobs.store.merge import encoded, merged, one_row, total
 
 # A metric of its own, by which groups are held against what the filters count
 _COUNT = "rows in the group"
@@ -67,6 +66,7 @@ def aggregate_rows(cluster: Cluster, rows: VisibleRows, query: Query) -> Aggrega
     """Group and sum the visible rows; result rows have no books."""
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
     if not rows.generations:
+        # no rows at all: the embedded engine knows what the answer looks like
         return Aggregate(_read(None, rows, query, EVERY), books_table({}))
     with PointInTime(cluster, rows.index) as at:
         rows.require_there(at)
@@ -78,6 +78,7 @@ def aggregate_rows(cluster: Cluster, rows: VisibleRows, query: Query) -> Aggrega
 
 def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | None:
     """Return the answer of the cluster; None if the index cannot express the question."""
+    # result rows know milliseconds only: a finer window is left to the embedded engine
     if query.window is not None and not is_exact(query.window):
         return None
     counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
@@ -94,7 +95,7 @@ def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | Non
         )
     except composite.NotExactError:
         return None
-    if (pc.sum(groups.column(_COUNT)).as_py() or 0) != n_plain:
+    if total(groups, _COUNT) != n_plain:
         return None
     table = one_row(groups.drop_columns([_COUNT]), query)
     if not n_odd:
@@ -104,7 +105,6 @@ def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | Non
 
 
 def _counted(at: PointInTime, base: Sequence[Clause], where: Sequence[Clause]) -> tuple[int, int]:
-    """Return the numbers of matching judgeable rows, and of unjudgeable ones."""
     aggs = {"plain": {"filter": all_of(where, [UNJUDGED])}, "unjudged": {"filter": UNJUDGED}}
     answer: Any = at.search(only_aggregations(all_of(base), aggs))["aggregations"]
     return answer["plain"]["doc_count"], answer["unjudged"]["doc_count"]

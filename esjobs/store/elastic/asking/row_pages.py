@@ -1,6 +1,6 @@
 """Visible result rows: the index narrows and sorts, the embedded engine does the rest."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -34,10 +34,14 @@ def row_pages(
     """
     schema = table_schema(table)
     requested = pa.schema([schema.field(name) for name in names]) if names else schema
-    unasked = _unasked(table, requested.names)
+    # columns of bytes that nobody asked for: they are most of a document
+    unasked = [
+        item.name for item in table.columns if item.type == "bytes" and item.name not in requested.names
+    ]
     is_bounded = bool(order) or limit is not None
     with at:
-        if is_bounded and _needs_all(at, query, left, order):
+        # an index sorts NaN and long texts as missing: the first rows could be wrong ones
+        if is_bounded and (left or (order and _has_odd(at, query))):
             with scratch_of_rows(table) as scratch:
                 for batch in at.batches(query, schema, runs):
                     scratch.add(batch)
@@ -55,19 +59,10 @@ def _passing(
 ) -> Iterator[pa.RecordBatch]:
     with scratch_of_rows(table) as scratch:
         for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
+            # block by block: memory does not grow with the answer
             scratch.clear()
             scratch.add(batch)
             yield from scratch.read(table, left, names)
-
-
-def _unasked(table: Table, names: Collection[str]) -> list[str]:
-    """Return the columns of bytes that nobody asked for: they are most of a document."""
-    return [item.name for item in table.columns if item.type == "bytes" and item.name not in names]
-
-
-def _needs_all(at: PointInTime, query: Clause, left: Sequence[Filter], order: Sequence[str]) -> bool:
-    """True if the first rows cannot be told by the index, which sorts an unjudgeable value as missing."""
-    return bool(left) or (bool(order) and _has_odd(at, query))
 
 
 def _has_odd(at: PointInTime, query: Clause) -> bool:

@@ -24,6 +24,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
     """Stream jobs as of the call; invalid documents are skipped."""
     names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
     needed = _needed(select, names)
+    # documents of the window only come here: their times need no second look
     anytime = replace(select, window=None)
     is_bounded = bool(select.order) or select.limit is not None
     plain = not select.where and not select.drops and set(names) <= _STORED and not is_bounded
@@ -80,6 +81,7 @@ def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: fr
     base = part.inside(select.window)
     exact = clauses.filters(select.where) is not None and None not in kept
     if at is not None and exact and select.limit is not None and select.order:
+        # the last value is looked up among judgeable jobs; the others are read in any case
         sane = all_of([*base, *narrow], part.unjudged(needed))
         narrow += top_k(at, part, select, sane)
     return all_of([*base, any_of([*part.unjudged(needed), all_of(narrow)])] if narrow else base)

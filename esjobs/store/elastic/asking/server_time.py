@@ -20,5 +20,6 @@ def server_time(cluster: Cluster, index: str, field: str) -> datetime | None:
     answer = search_once(cluster, index, body)
     if answer is None:
         return None
+    # one range has one bucket, also without documents
     (bucket,) = answer["aggregations"][_NAME]["buckets"]
     return moment_of(int(bucket["from"]))

@@ -4,14 +4,13 @@ The same search counts the documents that the index cannot judge. If there are a
 all groups, the caller falls back to the long way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esjobs.core.query import Query
 from esjobs.store.base import Aggregate
@@ -26,7 +25,7 @@ from esjobs.store.elastic.asking.reading import used_fields
 from esjobs.store.elastic.jobs.job_index import JobIndex
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import decoded_once, only_aggregations
-from esjobs.store.merge import one_row
+from esjobs.store.merge import one_row, total
 
 # Asks a body and decodes the answer, which is about all shards; None where there is no index
 _Search = Callable[[Mapping[str, Any], Callable[[bytes | str], Any]], Any]
@@ -60,6 +59,7 @@ def single_search_answer(cluster: Cluster, jobs: JobIndex, query: Query) -> Aggr
 def search_groups(search: _Search, jobs: JobIndex, query: Query) -> SingleSearch | None:
     """Return the groups of a question; None if one search is not enough."""
     plainer = without_made_keys(query)
+    # rules and books need counts of their own
     if plainer is None or query.drops or query.books or jobs.several_values:
         return None
     clauses = Clauses(jobs.live, lambda _: None)
@@ -72,7 +72,10 @@ def search_groups(search: _Search, jobs: JobIndex, query: Query) -> SingleSearch
     if "day" in plainer.keys:
         requested = replace(requested, days=time, span=span_of(query))
     base, unjudged = jobs.inside(query.window), jobs.unjudged(used_fields(query))
-    aggregations = _aggregations(requested, where, unjudged)
+    aggregations: dict[str, Any] = {
+        "sane": {"filter": all_of(where, unjudged), "aggs": composite.body_of(requested)},
+        "unjudged": {"filter": any_of(unjudged)},
+    }
     if quantiles_in(query):
         aggregations |= {"first": {"min": {"field": time}}, "last": {"max": {"field": time}}}
     # outside of the aggregations too: they would look at every job of the window
@@ -89,15 +92,6 @@ def search_groups(search: _Search, jobs: JobIndex, query: Query) -> SingleSearch
     return SingleSearch(one_row(table, counting), all_of([*base, *where]), n_jobs, first, last)
 
 
-def _aggregations(
-    requested: composite.Grouping, where: Sequence[Clause], unjudged: Sequence[Clause]
-) -> dict[str, Any]:
-    return {
-        "sane": {"filter": all_of(where, unjudged), "aggs": composite.body_of(requested)},
-        "unjudged": {"filter": any_of(unjudged)},
-    }
-
-
 def _table_of(requested: composite.Grouping, sane: Any) -> pa.Table | None:
     """Return the groups of an answer; None if they are not all there, or not exact."""
     buckets = sane.groups.buckets if requested.has_keys else [sane] if sane.doc_count else []
@@ -108,4 +102,4 @@ def _table_of(requested: composite.Grouping, sane: Any) -> pa.Table | None:
         table = composite.rows_of(requested, [composite.columns_of(requested, buckets)] if buckets else [])
     except composite.NotExactError:
         return None
-    return table if (pc.sum(table.column(COUNT)).as_py() or 0) == sane.doc_count else None
+    return table if total(table, COUNT) == sane.doc_count else None

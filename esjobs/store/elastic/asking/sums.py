@@ -109,6 +109,7 @@ class Sums:
 
     def filter_name(self, atom: Atom) -> str:
         """Return the name of a filter in answers."""
+        # equal conditions share a filter aggregation
         some = list(dict.fromkeys((other.present, other.where) for other in self.atoms()))
         return f"f{some.index((atom.present, atom.where))}"
 
@@ -190,6 +191,7 @@ def plan_sums(
     constants = _constants(query, live, list(factors.values()), by_value=by_value)
     if constants is None:
         return None
+    # fields that filters and rules demand need no filter of their own inside groups
     sure = present_in(query)
     terms: dict[str, Term] = {}
     for name, each in factors.items():
@@ -210,10 +212,12 @@ def _constants(
 ) -> set[str] | None:
     """Return the numbers that must be keys; None if the index cannot group by one of them."""
     used = {name for each in factors for name in each.fields}
+    # constants and values that only documents have cannot be summed
     if any(live[name].state != "present" for name in used):
         return None
     constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"}
     constants.update(_leaving_the_sum(query, live, factors), used if by_value else ())
+    # by_value or not: a product of three fields cannot be summed
     _shorten(query, factors, constants)
     exact = all(_is_key(query, live, name, by_value=by_value) for name in constants)
     return constants if exact else None
@@ -227,7 +231,6 @@ def _shorten(query: Query, factors: Sequence[_Factors], constants: set[str]) -> 
 
 
 def _is_key(query: Query, live: Mapping[str, LiveField], name: str, *, by_value: bool) -> bool:
-    """True if the index can group by a number; ``by_value``: by a fraction, too."""
     kinds = ("integer", "number") if by_value else ("integer",)
     return query.field(name).type in kinds and live[name].askable and (live[name].one_kind or not by_value)
 
@@ -266,7 +269,6 @@ def present_in(query: Query) -> set[str]:
 
 
 def _behind(query: Query, name: str) -> set[str]:
-    """Return the stored fields behind a field."""
     match query.field(name).derived:
         case Quotient(over, under):
             return {*over, *under}
@@ -303,6 +305,7 @@ def _factors(query: Query, metric: Metric) -> _Factors | None:
     for name in names:
         over, under = _over_and_under(query, name)
         powers.update(over)
+        # wall_s / wall_s would lose its test for 0, see below
         powers.subtract(under)
         if any(powers[part] >= 0 for part in under):
             return None  # the divisor cancels, and with it the test that it is not 0
@@ -316,7 +319,6 @@ def _over_and_under(query: Query, name: str) -> tuple[tuple[str, ...], tuple[str
 
 
 def _divisors(query: Query, having: Sequence[str]) -> frozenset[str]:
-    """Return divisors of required fields, which must not be 0."""
     derived = (query.field(name).derived for name in having)
     return frozenset(part for item in derived if isinstance(item, Quotient) for part in item.under)
 

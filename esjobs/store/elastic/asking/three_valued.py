@@ -12,11 +12,9 @@ from esjobs.core import fields
 from esjobs.core.fields import Quotient
 from esjobs.core.query import DropRule, Filter, Present, Range
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
-from esjobs.store.elastic.asking.quotients import FIRST, LAST, SAFE, Step, ends_of
+from esjobs.store.elastic.asking.quotients import FIRST, LAST, SAFE, Step, doubling, ends_of
 from esjobs.store.elastic.fields.live_fields import LiveField
 
-# Ratio of the bounds of a step of the divisor: what lies below the limit by more than this is certain
-_STEP = 2.0
 _CLASSES = 8
 # By how much an end of the dividend is moved outwards, against the rounding of its units
 _SLACK = 1e-6
@@ -38,6 +36,7 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
 
     ``earlier``: rules that the documents have passed.
     """
+    # of rules that drop what is missing: a kept document has the quotient
     if not isinstance(rule.keep, Range) or rule.missing != "drop":
         return None
     parts = _parts(rule.keep.field)
@@ -55,6 +54,7 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
     ends = _ends(clauses.live[over], of_steps, of_groups, answer)
     undecided: list[Clause] = []
     for (number, column), limit in grid.limits(over, ends_of(rule.keep)):
+        # no dividend of the cell is large enough: most cells end here, without a clause
         if not _reached(limit, ends.get((number, column))):
             continue
         beyond = clauses.filter(limit)
@@ -146,14 +146,11 @@ def _steps(name: str, earlier: Sequence[DropRule]) -> Iterator[Step]:
     for rule in earlier:
         if isinstance(rule.keep, Range) and rule.keep.field == name and rule.missing == "drop":
             low, high = ends_of(rule.keep)
+            # steps double, and so cannot begin at 0
             lows += [] if low is None or low <= 0 else [low]
             highs += [] if high is None else [high]
-    first, last = max(lows), min(highs)
-    yield None, first
-    while first < last:
-        yield first, first * _STEP
-        first *= _STEP
-    yield first, None
+    # what lies below the limit by more than the ratio of the ends of a step is certain
+    yield from doubling(max(lows), min(highs))
 
 
 def _groups(counts: Sequence[int]) -> Iterator[tuple[int, int]]:

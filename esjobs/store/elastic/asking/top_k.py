@@ -22,6 +22,7 @@ def top_k(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list
     live = part.live.get(name)
     if live is None or not live.plain or live.field.type not in ("integer", "number", "time"):
         return []
+    # index.max_result_window limits "from" and "size" together
     if limit is None or limit > PAGE:
         return []
     if limit == 0:

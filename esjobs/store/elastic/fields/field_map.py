@@ -66,6 +66,7 @@ def load_field_map(name: str) -> FieldMap:
 
     Raises :class:`UsageError` for an unknown name, :class:`SettingsError` for an invalid file.
     """
+    # names first: a file called like a bundled map is reached by its path
     if name in bundled():
         return _parsed(name, name, (_BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
     path = Path(name).expanduser()
@@ -122,6 +123,7 @@ def _source(canonical: str, value: Any, where: str) -> Source:
     wrong = _wrong_field(entries, names, kind) or _wrong_values(entries, kind)
     if wrong is not None:
         raise SettingsError(f"{where}: {canonical}: {wrong}")
+    # without these no document is a job
     usual = "refuse" if canonical in fields.REQUIRED else "missing"
     return Source(
         tuple(names),

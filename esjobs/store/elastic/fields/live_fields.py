@@ -77,6 +77,7 @@ def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveFie
         item.name: LiveField(
             item,
             Source((item.name,)),
+            # kept in documents only, see `layout`
             "unindexed" if item.type in ("text", "map", "list", "bytes") else "present",
             (item.name,),
             (item.name,),
@@ -86,10 +87,11 @@ def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveFie
     }
 
 
-def foreign_names(field_map: FieldMap, names: Iterable[str] | None = None) -> set[str]:
-    """Return the foreign names and sub-fields of some fields (None: all)."""
-    sources = [source for name, source in field_map.sources.items() if names is None or name in names]
-    return {name + sub for source in sources for name in source.names for sub in _SUB_FIELDS}
+def foreign_names(field_map: FieldMap) -> set[str]:
+    """Return the foreign names of all fields, with sub-fields."""
+    return {
+        name + sub for source in field_map.sources.values() for name in source.names for sub in _SUB_FIELDS
+    }
 
 
 def live_fields(field_map: FieldMap, mappings: Mappings, loose: Collection[str] = ()) -> dict[str, LiveField]:
@@ -115,6 +117,7 @@ def index_groups(
             for item, source in wanted
             for name in source.names
         )
+        # equal ways of access: these indices can be asked together
         groups.setdefault(ways, []).append(index)
     return [tuple(group) for group in groups.values()]
 
@@ -227,6 +230,7 @@ def _way(item: Field, name: str, mappings: Mappings, index: str, *, loose: bool)
     wanted = _ASKED_AS.get(item.type, _TEXTS | _INTEGERS)
     for sub in _SUB_FIELDS:
         kind = mappings.kind(name + sub, index)
+        # the first that the index can search and aggregate
         if kind is not None and kind.type in wanted and kind.able:
             return _Way(name + sub, _asked_as(item, kind.type, loose=loose))
     return _Way(None)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from esjobs.core.errors import StoreError
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 from esjobs.store.elastic.transport.naming import PATTERN
 
@@ -53,6 +52,7 @@ def mappings_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappings:
     # include_unmapped: otherwise a field that some indices lack looks as if all had it
     params = {"fields": ",".join(sorted(names)), "include_unmapped": "true"}
     try:
+        # _field_caps needs the right to read only; _mapping that to view metadata
         answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=params)
     except RefusedError as error:
         if not error.absent:
@@ -61,15 +61,6 @@ def mappings_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappings:
     indices = tuple(answer.get("indices") or ())
     by_field = answer.get("fields", {})
     return Mappings(indices, {name: _by_index(types, indices) for name, types in by_field.items()})
-
-
-def require_indices(cluster: Cluster, index: str, mappings: Mappings) -> None:
-    """Raise :class:`StoreError` if no index matches."""
-    if not mappings.indices:
-        raise StoreError(
-            f"no readable index matches '{index}' at {cluster.location}; check --jobs-index and the user's "
-            "read privilege"
-        )
 
 
 def _by_index(types: Mapping[str, Mapping[str, Any]], indices: Collection[str]) -> dict[str, Kind]:
@@ -83,7 +74,6 @@ def _by_index(types: Mapping[str, Mapping[str, Any]], indices: Collection[str]) 
 
 
 def _able(capability: Mapping[str, Any], index: str) -> bool:
-    """True if an index can search and aggregate a type."""
     return all(
         capability.get(word)
         or (f"non_{word}_indices" in capability and index not in capability[f"non_{word}_indices"])

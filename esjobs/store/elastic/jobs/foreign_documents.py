@@ -46,15 +46,11 @@ def _disqualifying(live: LiveField, values: Sequence[Any], *, is_judged: bool) -
     return [is_judged and value is _INVALID for value in values]
 
 
-class _Invalid:
-    """Marker of a value that no job has."""
-
-
-_INVALID = _Invalid()
+# Stands for a value that no job has
+_INVALID: Any = object()
 
 
 def _value(live: LiveField, document: Mapping[str, list[Any]]) -> Any:
-    """Return the first value of a field in a document."""
     if live.state == "constant":
         return live.source.constant
     for name in live.read:
@@ -90,6 +86,7 @@ def _typed(live: LiveField, raw: Any) -> Any:
 
 def _finite(raw: Any) -> Any:
     try:
+        # some indices keep numbers as texts
         number = raw if isinstance(raw, int | float) else float(raw)
     except (TypeError, ValueError):
         return _INVALID
@@ -97,6 +94,7 @@ def _finite(raw: Any) -> Any:
 
 
 def _truth(raw: Any) -> Any:
+    # indices hold truth as booleans, texts or numbers
     text = ("true" if raw else "false") if isinstance(raw, bool) else str(raw).lower()
     return True if text in _TRUE else False if text in _FALSE else _INVALID
 

@@ -12,22 +12,27 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from esjobs.core.errors import StoreError
 from esjobs.core.window import Window
 from esjobs.store.base import Span
 from esjobs.store.checks import FINGERPRINTS
-from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of
+from esjobs.store.elastic.asking.clauses import EVERY, all_of
 from esjobs.store.elastic.asking.days import day_of, digits, moment_of, per_day, within
 from esjobs.store.elastic.asking.server_time import server_time
 from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.fields.live_fields import foreign_names, index_groups, live_fields, require_usable
-from esjobs.store.elastic.fields.mappings import Mappings, mappings_of, require_indices
+from esjobs.store.elastic.fields.mappings import Mappings, mappings_of
 from esjobs.store.elastic.jobs.foreign_part import JUDGED, ForeignPart
+from esjobs.store.elastic.layout import groups
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
-from esjobs.store.elastic.transport.naming import PATTERN, addresses, nameable, without
-from esjobs.store.elastic.transport.scan import search_once
+from esjobs.store.elastic.transport.naming import PATTERN, nameable, without
+from esjobs.store.elastic.transport.scan import count_once, search_once
 
 # Numbers whose sums tell that documents differ: those that buckets and declared values are made of
 _USED = ("cpu_s", "wall_s", "events", "cores", "hs06_s")
+
+# Characters of names in one address; a cluster refuses more than 4096 in its first line by default
+_LONGEST = 3000
 
 # Indices that one question may be about
 _MOST_INDICES = 10_000
@@ -54,7 +59,11 @@ class ForeignJobs:
         self.index = index
         self.most_read = most_read
         mappings = mappings_of(cluster, self._expression, foreign_names(field_map))
-        require_indices(cluster, index, mappings)
+        if not mappings.indices:
+            raise StoreError(
+                f"no readable index matches '{index}' at {cluster.location}; check --jobs-index and the "
+                "user's read privilege"
+            )
         self.live = live_fields(field_map, mappings, {"end_time"})
         self._is_one = mappings.indices == (self._expression,)
 
@@ -72,6 +81,7 @@ class ForeignJobs:
         """
         require_usable(self.live, self.index)
         found = None if window is None or self._is_one else self._having_jobs(window)
+        # no index has jobs of the window; an empty list of names would address all indices
         if found == []:
             return []
         # a pattern may match indices without jobs of the window, which differ from the others
@@ -79,14 +89,14 @@ class ForeignJobs:
         apart = mappings is not None
         if mappings is None:
             mappings = mappings_of(self._cluster, self._expression, foreign_names(self._field_map))
-        groups = index_groups(self._field_map, mappings, JUDGED.union(names), summed)
-        if found is None and len(groups) > 1:
+        groupings = index_groups(self._field_map, mappings, JUDGED.union(names), summed)
+        if found is None and len(groupings) > 1:
             apart = nameable(self._cluster, self._expression, mappings.indices)
         if not apart:
             return [self._part(self._expression, mappings, {*summed, "end_time"})]
         # what has no end time is no job
-        dated = [group for group in groups if mappings.kind(self._time, group[0]) is not None]
-        pieces = [piece for group in dated for piece in addresses(group)]
+        dated = [group for group in groupings if mappings.kind(self._time, group[0]) is not None]
+        pieces = [piece for group in dated for piece in groups(group, _LONGEST)]
         return [self._part(",".join(piece), mappings.of(piece), summed) for piece in pieces]
 
     def _part(self, index: str, mappings: Mappings, summed: Collection[str]) -> ForeignPart:
@@ -99,7 +109,7 @@ class ForeignJobs:
         names = foreign_names(self._field_map)
         mappings = Mappings((), {})
         try:
-            for piece in addresses(indices):
+            for piece in groups(indices, _LONGEST):
                 mappings = mappings.joined(mappings_of(self._cluster, ",".join(piece), names))
         except RefusedError as error:
             if not error.forbidden:
@@ -134,7 +144,7 @@ class ForeignJobs:
 
         Three searches, none of which scans documents.
         """
-        jobs = self._count({"exists": {"field": self._time}})
+        jobs = count_once(self._cluster, self._expression, {"exists": {"field": self._time}})
         if not jobs:
             return Span(0, None, None)
         return Span(jobs, self._end("asc"), self._end("desc"))
@@ -148,13 +158,11 @@ class ForeignJobs:
         if not self.live["end_time"].paths:
             return 0
         # in this order: what arrives in between has a time, and does not seem to lack one
-        everything = self._count(EVERY)
-        return max(0, everything - self._count({"exists": {"field": self._time}}))
-
-    def _count(self, clause: Clause) -> int:
-        body = {"size": 0, "query": clause, "track_total_hits": True}
-        answer = search_once(self._cluster, self._expression, body)
-        return int(answer["hits"]["total"]["value"]) if answer else 0
+        everything, dated = (
+            count_once(self._cluster, self._expression, clause)
+            for clause in (EVERY, {"exists": {"field": self._time}})
+        )
+        return max(0, everything - dated)
 
     def _end(self, order: str) -> datetime:
         how = {"order": order, "unmapped_type": "date", "numeric_type": "date", "missing": "_last"}
@@ -178,7 +186,6 @@ class ForeignJobs:
         return pa.Table.from_pylist(rows, schema=FINGERPRINTS)
 
     def _marks(self, part: ForeignPart, window: Window | None) -> Iterator[tuple[date, str, int, str]]:
-        """Yield day, index, number of documents and mark."""
         # the sum moves when an old document is written again, the maximum when a new one comes
         numbers = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
         for name in _USED:
@@ -201,6 +208,7 @@ class ForeignJobs:
             for group in [{"key": part.names[0], **day}] if alone else day["indices"]["buckets"]:
                 index = part.names[0] if alone else group["key"]
                 sums = ".".join(digits(group[number]["value"]) for number in numbers)
+                # of the index itself: loaded again under its name it has another one
                 identity = hashlib.sha256(identities.get(index, index).encode()).hexdigest()[:8]
                 yield day_of(day), index, group["doc_count"], f"{sums}.{identity}"
 
@@ -215,7 +223,6 @@ class ForeignJobs:
 
 
 def _joined(of_day: Sequence[tuple[str, int, str]]) -> str:
-    """Return the mark of a day from those of its indices."""
     if len(of_day) == 1:
         return of_day[0][2]
     text = " ".join(f"{name} {mark}" for name, _, mark in sorted(of_day))

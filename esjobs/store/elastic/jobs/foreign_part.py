@@ -6,7 +6,7 @@ from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.window import Window
-from esjobs.store.elastic.asking.clauses import Clause, all_of, negated
+from esjobs.store.elastic.asking.clauses import Clause, measured, negated
 from esjobs.store.elastic.asking.days import within
 from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.jobs.foreign_documents import jobs_of
@@ -22,9 +22,9 @@ JUDGED = frozenset(
         *("task_id", "cpu_raw", "processing_type", "state", "cores", "events", "cpu_s", "wall_s"),
     }
 )
-"""The fields by which a document is a job or none, whatever is asked of it: those that buckets are made of.
+"""Fields that decide if a document is a job, whatever the question: those behind the buckets.
 
-Of any other field a value that no job has is a missing one: all questions of a run count the same jobs.
+Invalid values of other fields count as missing, so that all questions of a run count the same jobs.
 """
 
 
@@ -38,6 +38,7 @@ class ForeignPart:
     index: str
     names: tuple[str, ...]
     live: Mapping[str, LiveField]
+    # any field of a document may be a list
     several_values = True
 
     @property
@@ -60,16 +61,7 @@ class ForeignPart:
             if name in fields.REQUIRED and live.state in ("present", "absent"):
                 clauses.append(negated({"exists": {"field": (live.paths or live.source.names)[0]}}))
             if live.state == "present" and live.field.bounded:
-                below: list[Clause] = [{"range": {path: {"lt": 0}}} for path in live.paths]
-                unset = live.source.unset
-                clauses += (
-                    below
-                    if unset is None
-                    else [
-                        all_of([clause], [{"term": {path: unset}}])
-                        for clause, path in zip(below, live.paths, strict=True)
-                    ]
-                )
+                clauses += [measured(live, path, {"range": {path: {"lt": 0}}}) for path in live.paths]
         return clauses
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:

@@ -61,6 +61,7 @@ class Jobs:
     def visible(self) -> dict[str, Any]:
         """Return the query of the visible jobs."""
         number = self._state.commit().number
+        # a version without "until" lasts; while the next commit is written, so does one that ends with it
         late = {"range": {"until": {"lte": number}}}
         return {"bool": {"filter": [{"range": {"from": {"lte": number}}}], "must_not": [late]}}
 
@@ -86,6 +87,7 @@ class Jobs:
         return counts
 
     def _put(self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str) -> tuple[PutCounts, Commit]:
+        # a load that is put again keeps its number
         number, load = old.number + 1, old.loads.get(load_id, old.next_load)
         usual = {"load": load, "from": number}
         common = {**usual, "born": number}
@@ -126,6 +128,7 @@ class Jobs:
                     again.append(some.filter(pc.is_in(some["identity"], pa.array(present))))
         found: Counter[int] = Counter()
         counts = self._settle(again, common, rows, set(old.loads.values()), found)
+        # rows that repeat others of the same load are no find
         del found[load]
         new = replace(
             old,
@@ -188,7 +191,6 @@ class Jobs:
     def _contests(
         self, at: PointInTime, rows: Sequence[Document], number: int, loads: Set[int]
     ) -> Iterator[Contest]:
-        """Yield the jobs of these rows, each with all its versions."""
         versions: dict[str, dict[tuple[int, int], Version]] = {row["identity"]: {} for row in rows}
         merged: dict[str, Version] = {}
         for version in stored_versions(at, list(versions), number, loads):
@@ -215,6 +217,7 @@ class Jobs:
             load, number = old.loads[load_id], old.number + 1
             if load in old.pruned:
                 raise not_undoable(load_id)
+            # read before anything changes: the list also serves the deletion after the commit
             gone = list(versions_of_load(self._cluster, self.index, load, number))
             others = set(old.loads.values()) - {load}
             left: set[str] = set()
@@ -255,6 +258,7 @@ class Jobs:
 
         Readers see no difference, so the commit number stays.
         """
+        # first without the lease: mostly there is nothing to prune
         n_covered = self._covered(self._state.commit(), load_ids).versions
         if dry_run or not n_covered:
             return n_covered
@@ -302,7 +306,6 @@ class Jobs:
     def _remaining(
         self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int
     ) -> tuple[list[Contest], list[Version]]:
-        """Return jobs with versions of other loads, and merged documents of those without."""
         versions: dict[str, list[Version]] = {}
         merged: dict[str, Version] = {}
         for version in stored_versions(at, names, number, loads, gone):
@@ -321,8 +324,10 @@ class Jobs:
             )
         self._writing = True
         try:
+            # before the fence: only the holder may refuse requests of others
             self._lease.take()
             self._months.prepare()
+            # requests of a former writer that are still under way fail from here on
             commit = self._state.fence()
             self._clear(commit)
         except BaseException:
@@ -341,12 +346,12 @@ class Jobs:
 
         Nothing goes if the commit arrived after all and only the answer to it was lost.
         """
+        # without the lease another process writes, and what it wrote is not ours to clear
         if self._lease.is_held:
             with contextlib.suppress(StoreError):
                 self._clear(self._state.fence())
 
     def _clear(self, commit: Commit) -> None:
-        """Undo everything later than this commit."""
         refresh(self._cluster, self.index)
         loads = {*commit.loads.values(), KEPT_PLACE}
         changed = False
@@ -376,9 +381,8 @@ class Jobs:
         jobs = int(first["hits"]["total"]["value"]) if first else 0
         if not jobs:
             return Span(0, None, None)
-        return Span(
-            jobs, *(_moment(answer["hits"]["hits"][0]["_source"]["end_time"]) for answer in (first, last))
-        )
+        ends = (answer["hits"]["hits"][0]["_source"]["end_time"] for answer in (first, last))
+        return Span(jobs, *map(datetime.fromisoformat, ends))
 
     def server_time(self) -> datetime | None:
         return server_time(self._cluster, self.index, "end_time")
@@ -406,7 +410,3 @@ def _with_found(
         if each != load
     }
     return {each: of for each, of in {**others, load: found}.items() if of}
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

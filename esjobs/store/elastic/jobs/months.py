@@ -47,7 +47,6 @@ class JobMonths:
         return sorted(filter(self._names.is_jobs, answer))
 
     def _aliases(self) -> dict[str, dict[str, Any]]:
-        """Return the aliases of all indices with such names."""
         answer = ask(self._cluster, f"/{self._names.jobs}*/_alias") or {}
         return {index: of_index["aliases"] for index, of_index in answer.items()}
 
@@ -78,6 +77,7 @@ class JobMonths:
         """Repair the alias of jobs; return a line per index."""
         found = [each for each in self.differences() if each.action is not None]
         if found and not dry_run:
+            # one request: readers never see half of the repair
             self._cluster.call("POST", "/_aliases", {"actions": [each.action for each in found]})
         return [f"{each.what}: repaired" for each in found]
 
@@ -85,15 +85,13 @@ class JobMonths:
         """Return the request target for jobs of a window."""
         indices = self.indices()
         if window is not None:
-            indices = [index for index in indices if self._reaches(index, window)]
+            months = (moment.isoformat()[:7] for moment in (window.start, window.end))
+            # names of months sort like the months
+            first, last = map(self._names.jobs_of, months)
+            indices = [index for index in indices if first <= index <= last]
+        # without any index the alias, which is missing: an empty snapshot
         target = listed(indices) or self._names.jobs
         return target if len(target) <= LONGEST_TARGET else listed(self._names.job_patterns)
-
-    def _reaches(self, index: str, window: Window) -> bool:
-        months = (moment.isoformat()[:7] for moment in (window.start, window.end))
-        first, last = map(self._names.jobs_of, months)
-        # names of months sort like the months
-        return first <= index <= last
 
     def prepare(self) -> None:
         """Create the first index, which keeps the alias."""
@@ -172,6 +170,7 @@ class Brought:
         for other, runs in self._sorted.items():
             if other != index:
                 for run in runs:
+                    # searchsorted may point behind the end
                     places = np.minimum(np.searchsorted(run, hashes), len(run) - 1)
                     before |= run[places] == hashes
         mine = self._sorted.setdefault(index, [])

@@ -22,6 +22,7 @@ def orphans(number: int, loads: Set[int]) -> dict[str, Any]:
 
 def removal(where: str, name: str, identity: str, others: Set[str]) -> Action:
     """Delete a version; the id of the job stays occupied while it has other versions."""
+    # creating the id again would not conflict, and the next load would take the job for a new one
     if name == identity and identity in others:
         return update(where, name, {"load": KEPT_PLACE, "from": 0, "until": 0})
     return delete(where, name)

@@ -60,6 +60,7 @@ class OwnJobs:
         schema = pa.schema([item for item in PUT_SCHEMA if item.name in names])
         for batch in at.batches(clause, schema):
             arrays = [
+                # columns that nobody asked for are not read
                 batch.column(item.name) if item.name in names else pa.nulls(batch.num_rows, item.type)
                 for item in PUT_SCHEMA
             ]

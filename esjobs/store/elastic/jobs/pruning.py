@@ -42,6 +42,7 @@ class Covered:
 
     def _add(self, ordered: Sequence[Version]) -> None:
         """Add the covered versions of a job, given best first."""
+        # versions of the newest end time that supply a value; all others are covered
         kept = contributing([each for each in ordered if each.end_time == ordered[0].end_time])
         for each in ordered:
             if each not in kept:

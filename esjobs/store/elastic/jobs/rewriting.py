@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.store.base import Rewrite
+from esjobs.store.batches import TEXTS, texts_of
 from esjobs.store.elastic.jobs.stamps import stamped
 from esjobs.store.elastic.jobs.versions import identity_of, row_of, values_of
 from esjobs.store.elastic.layout import SCAN_ONLY
 from esjobs.store.elastic.results.lines import documents
 from esjobs.store.elastic.transport.writing import Action, delete, index
 
-_TEXTS = tuple(item.name for item in PUT_SCHEMA if pa.types.is_string(item.type))
 # Fields of a document about itself, beside those of the job
 _CONTROL = ("load", "row", "from", "until", "born", "identity")
 _CHUNK = 1000
@@ -28,7 +28,7 @@ def containing(text: str) -> dict[str, Any]:
     literal = "".join(f"\\{character}" if character in "*?\\" else character for character in text)
     inside = {"value": f"*{literal}*", "case_insensitive": True}
     # documents with a text that is too long for the index may contain it too
-    wildcards: list[dict[str, Any]] = [{"wildcard": {name: inside}} for name in _TEXTS]
+    wildcards: list[dict[str, Any]] = [{"wildcard": {name: inside}} for name in TEXTS]
     return {"bool": {"should": [*wildcards, {"term": {SCAN_ONLY: True}}]}}
 
 
@@ -41,10 +41,11 @@ def changes(
         rows = [row_of(values_of(hit["_source"]), hit["_source"]) for hit in some]
         before = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
         after = rewrite(before)
+        # stamped anew: the mark follows the texts, and so do fingerprints
         made = documents(stamped(after, 0), {"load": 0})
         written: list[Action] = []
         gone: list[Action] = []
-        for hit, document, old, new in zip(some, made, _texts(before), _texts(after), strict=True):
+        for hit, document, old, new in zip(some, made, texts_of(before), texts_of(after), strict=True):
             if old == new:
                 continue
             action, name = _rewritten(hit, document)
@@ -63,7 +64,3 @@ def _rewritten(hit: Mapping[str, Any], document: dict[str, Any]) -> tuple[Action
     # an id ends with the identity; what stands before tells versions of a job apart
     name = hit["_id"].removesuffix(identity_of(hit)) + identity
     return index(hit["_index"], name, {**document, **control}), name
-
-
-def _texts(batch: pa.RecordBatch) -> list[tuple[str | None, ...]]:
-    return list(zip(*(batch.column(name).to_pylist() for name in _TEXTS), strict=True))

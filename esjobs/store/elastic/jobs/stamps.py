@@ -40,6 +40,7 @@ def identities(source: pa.Array, job_id: pa.Array) -> pa.Array:
     ['5:panda:4012345678', '0::1']
     """
     source = pc.fill_null(source, "")
+    # the length keeps "a" + "b:c" apart from "a:b" + "c"
     length = pc.utf8_length(source).cast(pa.string())
     keys = pc.binary_join_element_wise(length, source, job_id, ":")
     long = pc.greater(pc.binary_length(keys), _LONGEST)

@@ -20,6 +20,7 @@ def stored_versions(
     """Yield all versions of some jobs, those of this commit as not stored; merged documents if visible."""
     for start in range(0, len(names), CHUNK):
         query: dict[str, Any] = {"filter": [named(names[start : start + CHUNK])]}
+        # of a load that is being undone
         if gone is not None:
             query["must_not"] = [{"term": {"load": gone}}]
         for hits in at.pages({"bool": query}):
@@ -40,7 +41,6 @@ def versions_of_load(cluster: Cluster, index: str, load: int, number: int) -> It
 
 
 def _was_visible(document: Mapping[str, Any], number: int) -> bool:
-    """True if a version was visible before a commit."""
     return 0 < document["from"] < number and (document.get("until") or number) >= number
 
 

@@ -83,6 +83,7 @@ class Version:
     def incoming(cls, document: Document, index_of: Callable[[str], str]) -> "Version":
         """Return a row of the present load, under an id that no identity can have."""
         identity, row, end_time = document["identity"], document["row"], document["end_time"]
+        # ids of a job's first version are its identity, which begins with a digit or "h:"
         where, name = index_of(end_time), f"v{row:x}:{identity}"
         return cls(where, name, identity, end_time, document["load"], row, False, False, document)
 
@@ -165,6 +166,7 @@ class Contest:
     def changed(self) -> list[str]:
         """Return the fields that change for readers; of a new job since its first row."""
         seen = [v for v in (self.merged, *self.versions) if v is not None and v.visible and v.stored]
+        # of a new job its first row of this load, which comes last
         before = (seen or self.incoming[-1:])[0].values
         return [name for name in JOB_SCHEMA.names if before.get(name) != self.shown.get(name)]
 
@@ -183,6 +185,7 @@ class Contest:
         for version in self.versions:
             if version.stored and version.visible and version is not shown:
                 yield update(version.where, version.name, {"until": number})
+        # the old merged document ends where another document is shown
         if self.merged is not None and (shown is not None or merged is not None):
             yield update(self.merged.where, self.merged.name, {"until": number})
         if shown is not None and shown.stored and not shown.visible:
@@ -197,6 +200,7 @@ class Contest:
 
     def _best_of_load(self, number: int, folded: Document | None, *, is_shown: bool) -> Iterator[Action]:
         best = self.loaded[0]
+        # hidden versions are visible from commit 0 until 0: never
         span = {"from": number} if is_shown else {"from": 0, "until": 0}
         document = best.document
         if folded is not None:

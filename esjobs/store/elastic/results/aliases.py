@@ -14,7 +14,7 @@ from esjobs.store.checks import LENGTH
 from esjobs.store.elastic.layout import Names, groups, is_monthly, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 
-# Stands in the filter of an alias for a generation that there is not, or a partition
+# Placeholder in filters of aliases for a missing generation or partition
 _NOTHING = "none"
 
 _ROUTING = ("index_routing", "search_routing")
@@ -76,6 +76,7 @@ def _ours(names: Names, table: Table, answer: Mapping[str, Any]) -> Aliases:
         index: {
             alias: _read(facts)
             for alias, facts in of_index["aliases"].items()
+            # aliases of other programs are none of our business
             if is_alias(names, table, alias)
         }
         for index, of_index in sorted(answer.items())
@@ -128,7 +129,6 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
 
 
 def _drop_parts(seen: Shown, day: str) -> None:
-    """Remove what was added to a day later."""
     for partition in [each for each in seen if each.startswith(f"{day}{PART}")]:
         del seen[partition]
 
@@ -190,6 +190,7 @@ def _read(facts: Mapping[str, Any]) -> Shown:
         return UNREADABLE
     try:
         numbers, partitions = facts["filter"]["bool"]["filter"]
+        # strict: a filter of unequal lists was not made here
         return dict(zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True))
     except (KeyError, TypeError, ValueError):
         return UNREADABLE

@@ -47,8 +47,3 @@ def restore_text(table: Table) -> str:
         "restore it from a snapshot, or continue without it: 'esjobs setup --repair --start-empty "
         f"{table.name}'"
     )
-
-
-def partitions_text(number: int) -> str:
-    """Return a number of partitions in words."""
-    return f"{number} partition{'' if number == 1 else 's'}"

@@ -70,6 +70,7 @@ class GarbageMonths:
             mentions = {name: dict(of_table) for name, of_table in old.mentions.items()}
             for name, month in named:
                 of_table = mentions.setdefault(name, {})
+                # nobody has kept a list: the first sweep has to look at all months once
                 mentioned = _EVERY if old.text is None or _EVERY in of_table else month
                 of_table[mentioned] = of_table.get(mentioned, 0) + 1
             if self._state.compare_and_set(_KEY, old.text, _text(mentions)):

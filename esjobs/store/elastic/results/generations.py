@@ -78,15 +78,14 @@ class Results:
         names: Names,
         state: State,
         tables: KnownTables,
-        clock: Clock = system_clock,
         how: IndexSettings = USUAL,
     ) -> None:
         self._cluster = cluster
         self._names = names
         self._tables = tables
-        self._clock = clock
         self._how = how
-        self._markers = Markers(cluster, names, clock)
+        self._clock: Clock = system_clock
+        self._markers = Markers(cluster, names, system_clock)
         self._garbage_months = GarbageMonths(state)
         self._shown = Published(cluster, names, Records(state), self._markers, tables)
         self._pending: dict[str, Location] = {}
@@ -97,6 +96,7 @@ class Results:
         """Write rows under a new generation, all of them or none ever visible."""
         require_known(self._tables, table)
         index = self._names.rows(table, partition)
+        # random: processes that write at the same time need no counter
         generation = Generation(table, partition, secrets.token_urlsafe(_NUMBER_BYTES))
         number = generation.number
         schema = table_schema(table)
@@ -167,14 +167,9 @@ class Results:
 
         self._shown.ensure_index(table, index, make)
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
         """Exclude other publishers, writers to new monthly indices, and drops."""
-        if self._turn.is_held:
-            yield
-            return
-        with self._turn.turn():
-            yield
+        return contextlib.nullcontext() if self._turn.is_held else self._turn.turn()
 
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch all partitions in one request, under the publishing turn."""
@@ -249,6 +244,7 @@ class Results:
         """Create empty aliases of tables that have never been published."""
         with self._alone():
             last = self._shown.recover()
+            # undated indices only: months get their aliases with their first publication
             shown, wanted = self._shown.settled([(table, []) for table in self._tables.values()])
             after = {
                 name: aliases_after(wanted[name], self._names, table, ())
@@ -290,6 +286,7 @@ class Results:
         at = PointInTime(self._cluster, visible.index)
         visible.require_there(at)
         days = [item for item in where if isinstance(item, Days)]
+        # pieces have columns and days; every other filter needs documents
         if table.packed and len(days) == len(where) and not order and limit is None:
             return _with_pieces(at, visible, requested, days, names)
         return row_pages(at, table, {"bool": {"filter": requested}}, left, names, order, limit, visible.runs)
@@ -304,7 +301,7 @@ class Results:
         self._pending.clear()
 
     def _is_left(self, marker: Marker) -> bool:
-        """True if nobody will publish a generation."""
+        # of any store of this process: two sessions may be open
         if any(marker.number in results._pending for results in tuple(_OPEN)):
             return False
         return marker.writer == Process.current() or marker.is_left(self._clock())
@@ -339,7 +336,6 @@ def _retired_months(changes: Sequence[Change]) -> list[tuple[Table, str]]:
 
 
 def _months(changes: Sequence[Change], table: Table) -> set[str]:
-    """Return the months that a publication changes."""
     partitions = [
         change.partition
         for change in changes
@@ -349,13 +345,8 @@ def _months(changes: Sequence[Change], table: Table) -> set[str]:
 
 
 def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
-    """True if rows of a partition may pass the filters."""
-    if not is_monthly(table):
-        return True
-    day = day_of(partition)
-    if day is None:
-        return True
-    return all(
+    day = day_of(partition) if is_monthly(table) else None
+    return day is None or all(
         item.first <= day <= item.last
         for item in where
         if isinstance(item, Days) and item.field == table.partition

@@ -43,6 +43,7 @@ def create_lines(
     row.
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":' if index else '{"create":{"_id":'
+    # ends the action line and begins the document, whose closing brace comes last
     shared = f"}}}}\n{_json(common)[:-1]}"
     # rows per piece, as if all were equally long
     size = max(1, int(PIECE_BYTES * rows.num_rows / max(rows.nbytes, 1)))
@@ -82,6 +83,7 @@ def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> Parts:
             if not pc.all(finite).as_py():
                 strange.append((item.name, pc.if_else(finite, None, column)))
                 unknown = pc.or_(unknown, pc.fill_null(pc.invert(finite), False))
+                # in the hidden object instead
                 column = pc.if_else(finite, column, None)
         members += _member(item.name, _parts(column))
     if strange:
@@ -100,7 +102,6 @@ def _member(name: str, value: Parts) -> Parts:
 
 
 def _merged(parts: Parts) -> Parts:
-    """Join neighbouring constants."""
     merged: Parts = []
     for part in parts:
         if merged and isinstance(part, str) and isinstance(merged[-1], str):
@@ -111,7 +112,6 @@ def _merged(parts: Parts) -> Parts:
 
 
 def _parts(column: pa.Array) -> Parts:
-    """Return the values as JSON parts."""
     kind = column.type
     if pa.types.is_string(kind):
         return [_quoted(column)] if _has_escaped(column) else ['"', column, '"']
@@ -179,6 +179,7 @@ def _has_escaped(strings: pa.Array) -> bool:
     if data is None or not len(strings):
         return False
     ends = _ends(strings)
+    # the texts of all rows in one piece of memory
     text = data.slice(int(ends[0]), int(ends[-1] - ends[0])).to_pybytes()
     return len(text.translate(None, _ESCAPED)) < len(text)
 

@@ -21,8 +21,7 @@ from esjobs.store.elastic.transport.writing import create, index, write
 from esjobs.store.process import Process
 
 WRITER_LIVES = timedelta(days=1)
-"""Between the first row of a generation and its publication passes less; a day is also more than clocks of
-two machines are ever apart."""
+"""Longest time from the first row of a generation to its publication; above any difference of clocks."""
 
 _CHUNK = 1000
 
@@ -69,6 +68,7 @@ class Markers:
 
     def end(self, generation: Generation, rows: int) -> None:
         """Record completion and the number of rows."""
+        # replaces the first marker: a generation is complete in one write
         document = {**self._head(generation), "written": generation.partition, "n_written": rows}
         write(self._cluster, [index(self._index(generation), generation.number, document)])
 
@@ -149,7 +149,6 @@ class Markers:
         return documents
 
     def _counts(self, places: Sequence[Location]) -> dict[str, int]:
-        """Return the number of rows of each generation."""
         counted: dict[str, int] = {}
         for some in chunks(sorted(places, key=lambda location: location.index)):
             numbers = [location.number for location in some]

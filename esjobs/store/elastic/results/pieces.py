@@ -55,6 +55,7 @@ class Packer:
 
     def _pack(self) -> None:
         if self._waiting:
+            # kept until the end: each piece says how many there are
             self._packed.append(_packed(pa.concat_batches(self._waiting)))
             self._waiting = []
 
@@ -101,6 +102,7 @@ def packed_rows(
     query = {"bool": {"filter": [{"terms": {"generation": list(generations)}}, PIECE]}}
     for batch in at.batches(query, _SCHEMA, page=_PAGE):
         for row in batch.to_pylist():
+            # pieces of a generation may come in any order, and on several pages
             pieces = found[row["generation"]]
             pieces[row["piece"]] = row["packed"]
             if len(pieces) == row["pieces"]:

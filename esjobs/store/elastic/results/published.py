@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from esjobs.core.errors import StoreError
+from esjobs.core.numbers import many
 from esjobs.core.tables import Table
 from esjobs.store.checks import KnownTables
 from esjobs.store.elastic.health import require_unblocked
@@ -28,7 +29,7 @@ from esjobs.store.elastic.results.aliases import (
     seen_of,
     switch,
 )
-from esjobs.store.elastic.results.differences import Difference, difference_error, partitions_text
+from esjobs.store.elastic.results.differences import Difference, difference_error
 from esjobs.store.elastic.results.markers import Markers
 from esjobs.store.elastic.results.records import Publication, Recorded, Records, agree
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -56,7 +57,7 @@ class Published:
         self._markers = markers
         self._recorded: set[str] = set()
         self.adopted: set[str] = set()
-        """Indices whose record was lost: what is not seen of them stays, as long as this object lives."""
+        """Indices whose record was lost: nothing of them is collected while this object lives."""
 
     def aliases(self, table: Table, months: Collection[str] | None = None) -> Aliases:
         """Return the aliases of a table for a reader.
@@ -72,6 +73,7 @@ class Published:
             found = self.without_open(found, aliases)
             if not found:
                 return aliases
+            # a publication may have ended between the two reads
             time.sleep(_PAUSE_S * (attempt + 1))
         raise difference_error(found)
 
@@ -108,6 +110,7 @@ class Published:
         """Record the aliases of unrecorded indices."""
         new = {i: of_index for aliases in shown for i, of_index in aliases.items() if i not in recorded}
         if new:
+            # existing records stay: another process may just have written one
             self.records.create(new)
         adopted = {index for index, of_index in new.items() if seen_of(of_index)}
         if adopted:
@@ -123,6 +126,7 @@ class Published:
 
         A recorded index that is gone is not recreated. ``make`` returns True if it created one.
         """
+        # known to this object and still there: no look at aliases
         if index in self._recorded and not make():
             return
         months = [month] if (month := self._names.month(table, index)) else []
@@ -179,19 +183,17 @@ class Published:
     def _difference(
         self, table: Table, index: str, shown: dict[str, Shown] | None, recorded: dict[str, Shown] | None
     ) -> Difference | None:
-        """Return the difference of an index; None without one."""
         if shown is None:
             return self._missing(table, index, seen_of(recorded or {}))
         what = self._what(index, shown, recorded)
         return Difference(table, index, "alias", what) if what else None
 
     def _missing(self, table: Table, index: str, seen: Mapping[str, Shown]) -> Difference | None:
-        """Return the difference of a missing index."""
         other = Present.of(self._cluster, self._names).renamed(index.__eq__).get(index) if seen else None
         if other is not None:
             what = f"index {index} is now an alias of index {other} (reindexed?)"
             return Difference(table, index, "moved", what)
-        lost = partitions_text(len(seen.get(self._names.alias(table), {})))
+        lost = many(len(seen.get(self._names.alias(table), {})), "partition")
         what = f"index {index} is missing, and {lost} of it were published"
         return Difference(table, index, "gone", what) if seen else None
 
@@ -202,12 +204,14 @@ class Published:
                 return f"alias {alias} of index {index} was changed (filter, routing, writing)"
         if recorded is None:
             lost = 0 if seen_of(shown) else len(self._markers.complete(index))
-            return f"index {index} has {partitions_text(lost)} without alias and record" if lost else ""
+            return f"index {index} has {many(lost, 'partition')} without alias and record" if lost else ""
         if agree(shown, recorded):
             return ""
         for alias, of_alias in seen_of(recorded).items():
             if alias not in shown:
-                return f"alias {alias} of index {index} is missing; it shows {partitions_text(len(of_alias))}"
+                return (
+                    f"alias {alias} of index {index} is missing; it shows {many(len(of_alias), 'partition')}"
+                )
         return f"an alias of index {index} shows other rows than the published ones"
 
     def _needed(self, table: Table, months: Collection[str] | None, aliases: Aliases) -> list[str]:
@@ -217,6 +221,7 @@ class Published:
 
     def recover(self) -> Publication:
         """Complete or cancel an interrupted publication; requires the turn."""
+        # the redo log: what was intended, and whether it was completed
         last = self.records.publication()
         if last.done:
             return last
@@ -234,7 +239,11 @@ class Published:
                 # never switched: the state of before still holds
                 return self.records.finish(last)
             _log.warning("another program changed aliases during publication; they were switched again")
-            restorable = {name: _restricted(after, shown[name]) for name, after in last.after.items()}
+            # without indices that have been dropped since
+            restorable = {
+                name: {index: of_index for index, of_index in after.items() if index in shown[name]}
+                for name, after in last.after.items()
+            }
             self._switch([action for name in shown for action in switch(shown[name], restorable[name])])
         return self._complete(last)
 
@@ -284,7 +293,6 @@ class Published:
             _log.warning("results are published; their record will be completed later: %s", error)
 
     def _hidden_by(self, wanted: Mapping[str, Aliases], after: Mapping[str, Aliases]) -> list[Location]:
-        """Return the generations that a switch takes out of sight."""
         over: list[Location] = []
         for name, aliases in after.items():
             seen = (published_in(each, self._names, self._tables[name]) for each in (wanted[name], aliases))
@@ -293,13 +301,11 @@ class Published:
         return over
 
     def _is_switched(self, after: Mapping[str, Aliases]) -> bool:
-        """True if the cluster shows the next state."""
         return all(
             _all_agree(self._now(self._tables[name], aliases), aliases) for name, aliases in after.items()
         )
 
     def _give_up(self, begun: Publication) -> None:
-        """Cancel a publication that the cluster refused."""
         with contextlib.suppress(StoreError):
             self.records.finish(begun)
 
@@ -316,7 +322,3 @@ class Published:
 
 def _all_agree(shown: Aliases, wanted: Aliases) -> bool:
     return all(agree(shown.get(index, {}), each) for index, each in wanted.items())
-
-
-def _restricted(after: Aliases, shown: Aliases) -> Aliases:
-    return {index: of_index for index, of_index in after.items() if index in shown}

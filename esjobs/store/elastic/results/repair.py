@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from esjobs.core.errors import PublishedError
+from esjobs.core.numbers import many
 from esjobs.core.tables import Table
 from esjobs.store.base import PART
 from esjobs.store.elastic.layout import Names, is_monthly
 from esjobs.store.elastic.results.aliases import NOTHING_SHOWN, Aliases, Shown, aliases_by_table, seen_of
-from esjobs.store.elastic.results.differences import Difference, partitions_text, restore_text
+from esjobs.store.elastic.results.differences import Difference, restore_text
 from esjobs.store.elastic.results.markers import Marker, Markers
 from esjobs.store.elastic.results.published import Published
 from esjobs.store.elastic.results.records import Recorded
@@ -93,7 +94,6 @@ class Repair:
         return True
 
     def _take_from(self, strangers: Collection[Difference]) -> None:
-        """Remove our aliases from foreign indices."""
         actions = [{"remove": {"index": each.index, "alias": each.alias}} for each in strangers]
         if actions:
             self._cluster.call("POST", "/_aliases", {"actions": actions})
@@ -102,13 +102,14 @@ class Repair:
         self, table: Table, index: str, shown: Aliases, recorded: Recorded
     ) -> dict[str, Shown] | None:
         """Return the wanted aliases of an index; None if undecidable."""
+        # rows count after a refresh only
         refresh(self._cluster, index)
         complete = self._markers.complete(index)
         alias = self._names.alias(table)
         if index not in recorded:
             newest = _numbers(_newest(complete))
             self._lines.append(
-                f"index {index} shows the newest rows of {partitions_text(len(newest))}, which had neither "
+                f"index {index} shows the newest rows of {many(len(newest), 'partition')}, which had neither "
                 "alias nor record"
             )
             return {alias: newest}
@@ -118,6 +119,7 @@ class Repair:
         missing = {partition for partition, number in published.items() if number not in present}
         older = self._older(table, shown.get(index, {}).get(alias, {}), complete, missing)
         missing -= older.keys()
+        # nothing of an index is switched while a person has to decide about a part of it
         if missing and not self._is_struck(table, index, missing):
             return None
         if older:
@@ -127,7 +129,7 @@ class Repair:
             name: {p: main[p] for p in of_alias if p in main} or NOTHING_SHOWN
             for name, of_alias in recorded[index].items()
         }
-        again = partitions_text(len(main) - len(older))
+        again = many(len(main) - len(older), "partition")
         self._lines.append(f"aliases of index {index} show {again} again, as recorded")
         return wanted
 
@@ -135,6 +137,7 @@ class Repair:
         self, table: Table, shown: Shown, complete: Collection[Marker], missing: Collection[str]
     ) -> dict[str, Marker]:
         """Return substitutes for lost partitions: those shown, or the newest complete ones."""
+        # tables of runs must match each other: older rows of one of them would not
         if not (table.entered or is_monthly(table)):
             return {}
         by_number = {marker.number: marker for marker in complete}
@@ -144,7 +147,7 @@ class Repair:
 
     def _is_struck(self, table: Table, index: str, missing: Collection[str]) -> bool:
         """True if partitions without rows may be struck off the record."""
-        text = f"index {index} has no complete rows of {partitions_text(len(missing))}"
+        text = f"index {index} has no complete rows of {many(len(missing), 'partition')}"
         if table.entered and table.name not in self._start_empty:
             self._lost.append(f"{text}, which cannot be computed again: {restore_text(table)}")
             return False
@@ -180,11 +183,10 @@ def _numbers(markers: Mapping[str, Marker]) -> Shown:
 
 
 def _older_text(table: Table, index: str, older: Mapping[str, Marker]) -> str:
-    """Return a line about substituted rows."""
     times = sorted(marker.begun.isoformat(" ", "minutes") for marker in older.values() if marker.begun)
     written = f", written {times[0]} to {times[-1]}" if times else ""
     again = "" if table.entered else f"; compute them again ({table.made_by})"
-    which = f"{partitions_text(len(older))}, {min(older)} to {max(older)}"
+    which = f"{many(len(older), 'partition')}, {min(older)} to {max(older)}"
     return (
         f"index {index} shows other rows than the published ones of {which}: its newest complete "
         f"rows{written}{again}"

@@ -4,7 +4,7 @@ A missing alias is no reason to delete. A generation goes if a publication retir
 and its writer is gone (not for entered tables). Indices with differences or a lost record are left alone.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from esjobs.core.tables import Table
@@ -60,6 +60,7 @@ class Sweep:
         deleted = 0
         left: dict[str, set[str]] = {}
         months = {table.name: listed.months(table) if is_monthly(table) else None for table in tables}
+        # deletion follows the record; where alias and record differ nothing is deleted
         aliases, recorded, differing = self._settled(tables, months)
         apart = {each.index for each in differing} | self._published.adopted
         present = _without(aliases, apart)
@@ -95,7 +96,6 @@ class Sweep:
     def _surveyed(
         self, tables: Collection[Table], months: Mapping[str, Collection[str] | None]
     ) -> tuple[dict[str, Aliases], Recorded, list[Difference]]:
-        """Return aliases by table, all records, and differences."""
         requested = {table: months[table.name] for table in tables}
         aliases = aliases_by_table(self._cluster, self._names, requested)
         recorded = self._published.records.every()
@@ -154,12 +154,10 @@ class Sweep:
         return self._is_left(marker) and not (table.entered and marker.partition)
 
     def _empty(self, table: Table, aliases: Aliases) -> list[str]:
-        """Return monthly indices of which nothing is visible."""
         first = self._names.rows(table)
         return [index for index, of_index in aliases.items() if index != first and not seen_of(of_index)]
 
     def _dropped(self, table: Table, indices: Sequence[str]) -> dict[str, int]:
-        """Drop empty monthly indices; return the rows of each."""
         dropped = {}
         with self._alone():
             self._published.recover()
@@ -174,6 +172,7 @@ class Sweep:
                 refresh(self._cluster, index)
                 unseen = self._markers.unseen(index, ())
                 if all(marker.over or self._is_garbage(table, marker) for marker in unseen):
+                    # counted before the index is gone
                     dropped[index] = self._n_rows(index)
                     self._cluster.call("DELETE", f"/{index}")
                     self._published.forget(index)
@@ -189,7 +188,10 @@ class Sweep:
 def remove(cluster: Cluster, places: Sequence[Location]) -> int:
     """Delete the rows of generations, then their markers; return the number of rows."""
     deleted = 0
-    for index, numbers in _by_index(places):
+    by_index: dict[str, list[str]] = {}
+    for location in places:
+        by_index.setdefault(location.index, []).append(location.number)
+    for index, numbers in by_index.items():
         for some in chunks(numbers):
             refresh(cluster, index)
             chosen = [{"terms": {"generation": some}}]
@@ -206,7 +208,6 @@ def remove(cluster: Cluster, places: Sequence[Location]) -> int:
 
 
 def _without(aliases: Mapping[str, Aliases], apart: Collection[str]) -> dict[str, Aliases]:
-    """Return aliases by table without some indices."""
     return {
         name: {index: of_index for index, of_index in of_table.items() if index not in apart}
         for name, of_table in aliases.items()
@@ -214,13 +215,4 @@ def _without(aliases: Mapping[str, Aliases], apart: Collection[str]) -> dict[str
 
 
 def _numbers(shown: Iterable[Mapping[str, Shown]]) -> set[str]:
-    """Return the generations that some aliases show."""
     return {number for of_index in shown for of_alias in of_index.values() for number in of_alias.values()}
-
-
-def _by_index(places: Iterable[Location]) -> Iterator[tuple[str, list[str]]]:
-    """Yield generations by index."""
-    numbers: dict[str, list[str]] = {}
-    for location in places:
-        numbers.setdefault(location.index, []).append(location.number)
-    yield from numbers.items()

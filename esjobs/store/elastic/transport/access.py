@@ -139,6 +139,7 @@ def split_user(address: str) -> tuple[str, str | None, str | None]:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         host, port = "", None
+    # https has a usual port at hosted clusters; http without one is mostly a slip
     if not host or (port is None and parts.scheme == "http"):
         raise UsageError(
             f"'{without_login(address)}' is not an address; expected http://HOST:9200 or https://HOST:9200. "
@@ -173,5 +174,6 @@ def without_login(address: str) -> str:
     >>> without_login("https://reader:se/cret@es.example.org:9200"), without_login("reader:secret@es:9200")
     ('https://es.example.org:9200', 'es:9200')
     """
+    # whatever stands before the last @ may be a secret
     scheme, found, rest = address.rpartition("://") if "@" not in address else address.partition("://")
     return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else address.rpartition("@")[2]

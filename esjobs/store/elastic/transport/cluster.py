@@ -3,7 +3,7 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import orjson
@@ -20,7 +20,7 @@ Body = Mapping[str, Any]
 Decoded = TypeVar("Decoded")
 
 NO_JSON = "no JSON"
-"""Kind of an error whose answer was not written by the cluster, but by something before it."""
+"""Kind of an error answer that came from something before the cluster, such as a proxy."""
 
 
 class RefusedError(PassingError):
@@ -52,6 +52,16 @@ class UnreachableError(PassingError):
         self.passing = passing
 
 
+class Request(NamedTuple):
+    """Request as it is sent; ``body``: encoded, with its type in ``headers``."""
+
+    method: str
+    path: str
+    body: bytes | None
+    headers: Mapping[str, str]
+    params: Mapping[str, Any]
+
+
 _PASSING = frozenset({429, 502, 503, 504})
 # Kinds of errors that come again however often one asks, though their status says overload
 _LASTING = frozenset({"too_many_buckets_exception"})
@@ -77,7 +87,7 @@ class Cluster(ABC):
 
         Raises :class:`RefusedError` for an error answer, :class:`UnreachableError` without one.
         """
-        return self._ask(_loads, method, path, *_json(body), params or {})
+        return self._ask(_loads, Request(method, path, *_json(body), params or {}))
 
     def decoded(
         self,
@@ -89,7 +99,7 @@ class Cluster(ABC):
         params: Mapping[str, Any] | None = None,
     ) -> Decoded:
         """Send like :meth:`call`, with a decoder that raises ``ValueError`` for invalid JSON."""
-        return self._ask(decode, method, path, *_json(body), params or {})
+        return self._ask(decode, Request(method, path, *_json(body), params or {}))
 
     def bulk(
         self, lines: bytes, *, index: str = "", params: Mapping[str, Any] | None = None
@@ -98,9 +108,8 @@ class Cluster(ABC):
 
         ``index``: that of lines which name none.
         """
-        return self._ask(
-            _items, "POST", f"/{index}/_bulk" if index else "/_bulk", lines, _LINES, params or {}
-        )
+        path = f"/{index}/_bulk" if index else "/_bulk"
+        return self._ask(_items, Request("POST", path, lines, _LINES, params or {}))
 
     def patiently(self, ask: Callable[[], Decoded]) -> Decoded:
         """Repeat a function while it raises a passing :class:`PassingError`."""
@@ -137,18 +146,10 @@ class Cluster(ABC):
     _answered = False
     _gave_up = False
 
-    def _ask(
-        self,
-        read: Callable[[bytes | str], Decoded],
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any],
-    ) -> Decoded:
+    def _ask(self, read: Callable[[bytes | str], Decoded], request: Request) -> Decoded:
         def once() -> Decoded:
             try:
-                return self._read(read, self._authorized(method, path, body, headers, params))
+                return self._read(read, self._authorized(request))
             except UnreachableError as error:
                 # a wrong address never answers: waiting for it would only delay the message
                 error.passing = error.passing and self._answered
@@ -166,38 +167,24 @@ class Cluster(ABC):
         self._answered, self._gave_up = True, False
         return answer
 
-    def _authorized(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any],
-    ) -> bytes | str:
+    def _authorized(self, request: Request) -> bytes | str:
         """Send with the login; once more if it is refused and its file has changed since."""
         used = self._authorization
         try:
-            return self._counted(method, path, body, {**used, **headers}, params)
+            return self._counted(request, used)
         except RefusedError as error:
             if error.status != _UNAUTHORISED:
                 raise
             self._authorization = self._access.headers()
+            # the same login would be refused again
             if self._authorization == used:
                 raise
-        return self._counted(method, path, body, {**self._authorization, **headers}, params)
+        return self._counted(request, self._authorization)
 
-    def _counted(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any],
-    ) -> bytes | str:
-        """Send a request and count it, by the status of the answer."""
+    def _counted(self, request: Request, login: Mapping[str, str]) -> bytes | str:
         status, received, server_s = "none", 0, 0.0
         try:
-            answer = self._send(method, path, body, headers, params)
+            answer = self._send(request._replace(headers={**login, **request.headers}))
             status, received, server_s = "200", len(answer), _server_s(answer)
         except RefusedError as error:
             status = str(error.status)
@@ -206,7 +193,7 @@ class Cluster(ABC):
             status = "blocked"
             raise
         finally:
-            self.meter.request(status, len(body or b""), received, server_s)
+            self.meter.request(status, len(request.body or b""), received, server_s)
         return answer
 
     def _all_addresses(self) -> str:
@@ -234,17 +221,11 @@ class Cluster(ABC):
         try:
             return read(answer)
         except ValueError as error:
+            # a login page of a proxy, or something else than a cluster
             raise no_json(self.location, str(error)) from error
 
     @abstractmethod
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any],
-    ) -> bytes | str:
+    def _send(self, request: Request) -> bytes | str:
         """Send a request and return the body of the answer."""
 
     @abstractmethod
@@ -271,6 +252,7 @@ _LONGEST_HEAD = 20_000
 
 def _server_s(answer: bytes | str) -> float:
     """Return the time that the cluster says it took; 0 of answers that do not say."""
+    # from the head alone: an answer may have megabytes
     head = answer[:_LONGEST_HEAD]
     text = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
     digits = text.partition(_TOOK)[2][:15].lstrip()
@@ -375,12 +357,10 @@ def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> Unreach
             f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
         )
     # a server that expects TLS, or a certificate, often just hangs up
-    doubt = (
-        " (does it require a client certificate?)"
-        if location.startswith("https:")
-        else " (does it use https?)"
-    )
-    doubt = doubt if "Connection aborted" in reason else ""
+    doubt = ""
+    if "Connection aborted" in reason:
+        need = "require a client certificate" if location.startswith("https:") else "use https"
+        doubt = f" (does it {need}?)"
     return UnreachableError(
         f"{location} cannot be reached ({reason}); check the address{doubt} and whether the cluster runs"
     )
@@ -393,7 +373,6 @@ def no_json(location: str, reason: str) -> UnreachableError:
 
 
 def _described(error: object) -> tuple[str, str]:
-    """Return type and reason of the innermost cause."""
     if isinstance(error, bytes | str):
         try:
             return _described(orjson.loads(error))
@@ -407,6 +386,7 @@ def _described(error: object) -> tuple[str, str]:
 
 
 def _of_cause(cause: Mapping[str, Any]) -> tuple[str, str]:
+    # the innermost cause says more than "all shards failed"
     causes = cause.get("root_cause") or []
     first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
     kind = str(cause.get("type") or first.get("type") or "error")

@@ -20,6 +20,7 @@ def connect(access: Access, product: Product | None = None) -> Cluster:
             f"cluster.aws_region (signatures of AWS) is for OpenSearch, but cluster.product for "
             f"{access.location} is elasticsearch; remove one of them"
         )
+    # Elasticsearch's client checks the product at its first answer
     if product != "opensearch" and access.aws_region is None:
         from esjobs.store.elastic.transport.elasticsearch_client import (
             ElasticsearchCluster,

@@ -11,7 +11,15 @@ import elasticsearch
 from esjobs.core.errors import StoreError
 from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, no_json, refusal, unreachable
+from esjobs.store.elastic.transport.cluster import (
+    Body,
+    Cluster,
+    RefusedError,
+    Request,
+    no_json,
+    refusal,
+    unreachable,
+)
 from esjobs.store.elastic.transport.proxies import ProxiedPool, proxy_of
 from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
@@ -36,14 +44,13 @@ class _Undecoded(elastic_transport.Serializer):
 
 
 def _node_class(access: Access) -> type[elastic_transport.BaseNode]:
-    """Return the class of nodes for an access."""
-
     class Node(elastic_transport.Urllib3HttpNode):
         """Node with our TLS context, where the default adds certificates, and with our proxy."""
 
         def __init__(self, config: elastic_transport.NodeConfig) -> None:
             super().__init__(config)
             pool: Any = self.pool
+            # both would replace what the context of the settings says
             pool.cert_reqs = pool.ca_certs = None
             proxy = proxy_of(access, self.base_url)
             if proxy is not None:
@@ -145,14 +152,8 @@ class ElasticsearchCluster(Cluster):
                 answer = node.perform_request("GET", path, headers=headers, request_timeout=timeout_s)
                 yield node.base_url, answer.body
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any],
-    ) -> bytes | str:
+    def _send(self, request: Request) -> bytes | str:
+        method, path, body, headers, params = request
         try:
             answer = self._client.perform_request(
                 method, path, params=params, headers=_ACCEPT | dict(headers), body=body

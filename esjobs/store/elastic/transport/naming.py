@@ -1,6 +1,6 @@
 """Names of the indices behind an expression."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from urllib.parse import quote
 
@@ -8,9 +8,6 @@ from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 
 PATTERN = "*,"
 """Unquoted characters in the names of indices."""
-
-# Characters of names in one address; a cluster refuses more than 4096 in its first line by default
-_LONGEST = 3000
 
 
 def without(expression: str, prefix: str) -> str:
@@ -35,6 +32,7 @@ def nameable(cluster: Cluster, expression: str, indices: Collection[str]) -> boo
     """
     parts = [part for part in expression.split(",") if not part.startswith("-")]
     beyond = {name for name in indices if not any(fnmatchcase(name, part) for part in parts)}
+    # every index matches by its own name: no alias is involved
     if not beyond:
         return True
     try:
@@ -45,21 +43,3 @@ def nameable(cluster: Cluster, expression: str, indices: Collection[str]) -> boo
         any("filter" not in alias for alias in behind.get(name, {}).get("aliases", {}).values())
         for name in beyond
     )
-
-
-def addresses(indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield indices in pieces that fit into one address.
-
-    >>> [len(piece) for piece in addresses(["jobs-2026.01.01"] * 400)]
-    [187, 187, 26]
-    """
-    piece: list[str] = []
-    length = 0
-    for name in indices:
-        if piece and length + len(name) + 1 > _LONGEST:
-            yield tuple(piece)
-            piece, length = [], 0
-        piece.append(name)
-        length += len(name) + 1
-    if piece:
-        yield tuple(piece)

@@ -3,14 +3,14 @@
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from esjobs.core.errors import SettingsError, StoreError
 from esjobs.core.extras import require
 from esjobs.core.redact import excerpt, remember
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.cluster import Body, Cluster, no_json, refusal, unreachable
+from esjobs.store.elastic.transport.cluster import Body, Cluster, Request, no_json, refusal, unreachable
 from esjobs.store.elastic.transport.proxies import ProxiedPool, proxy_of
 from esjobs.store.elastic.transport.retry import seconds_of
 from esjobs.store.elastic.transport.tls import context
@@ -68,7 +68,6 @@ class _Connection(opensearchpy.Urllib3HttpConnection):
 
 
 def _signer(location: str, region: str) -> Any:
-    """Return the signer of requests; credentials are found and refreshed by the rules of AWS."""
     session = require("botocore.session", extra="aws", needed_by="cluster.aws_region")
     credentials = session.Session().get_credentials()
     if credentials is None:
@@ -131,14 +130,8 @@ class OpenSearchCluster(Cluster):
                 )
                 yield connection.host, answer
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any],
-    ) -> bytes | str:
+    def _send(self, request: Request) -> bytes | str:
+        method, path, body, headers, params = request
         try:
             answer = self._client.transport.perform_request(
                 method, path, params=dict(params), headers=headers, body=body

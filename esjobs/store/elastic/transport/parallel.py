@@ -16,5 +16,6 @@ def in_parallel(
         try:
             return list(pool.map(function, items))
         except BaseException:
+            # what is under way ends; what waits does not begin
             pool.shutdown(cancel_futures=True)
             raise

@@ -92,6 +92,7 @@ class ProxiedPool:
     def urlopen(self, method: str, url: str, body: bytes | None = None, **options: Any) -> Any:
         """Send a request: through a tunnel with TLS, else with the whole address."""
         pool = self._manager.connection_from_host(self._host, self._port, self._scheme)
+        # a proxy of plain requests gets the whole address
         if self._scheme == "http":
             url = f"http://{self._host}:{self._port}{url}"
             options["assert_same_host"] = False

@@ -27,6 +27,7 @@ class PassingError(StoreError):
 
 def patiently(ask: Callable[[], Answer], repetitions: int) -> Answer:
     """Return the result of a function, repeated after a pause while its error may pass."""
+    # the last attempt is outside: its error is the one to report
     for attempt in range(1, repetitions + 1):
         try:
             return ask()

@@ -70,6 +70,7 @@ class PointInTime:
             return None
         with self._told_of_aliases():
             answer = self._cluster.call("POST", "/_search", self._request_body(body), params=_COMPLETE)
+        # a search may answer with a new id for the snapshot
         self._id = answer.get("pit_id", self._id)
         shards = answer.get("_shards", {})
         self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
@@ -84,7 +85,6 @@ class PointInTime:
 
     @contextlib.contextmanager
     def _told_of_aliases(self) -> Iterator[None]:
-        """Explain a snapshot that may be opened but not read."""
         try:
             yield
         except RefusedError as error:
@@ -117,6 +117,7 @@ class PointInTime:
         while answer := self.search(body):
             yield answer
             hits = answer["hits"]["hits"]
+            # a page that is not full is the last
             if len(hits) < PAGE:
                 return
             body = {**body, "track_total_hits": False, "search_after": hits[-1]["sort"]}
@@ -220,6 +221,7 @@ class PointInTime:
                 while left and len(running) < _IN_FLIGHT:
                     requested = left.pop(0)
                     running[pool.submit(self._answer, reader, requested)] = requested
+                # in order of arrival: a slow part does not hold up the others
                 done = wait(running, return_when=FIRST_COMPLETED).done.pop()
                 requested, answer = running.pop(done), done.result()
                 if len(answer.rows) == page:
@@ -237,10 +239,9 @@ class PointInTime:
         if total > len(runs) * _LONG_RUN > 0:
             # as many as a page holds
             some = max(1, PAGE * len(runs) // total)
-            return [
-                {**body, "query": {"bool": {"filter": [body["query"], _any(runs[first : first + some])]}}}
-                for first in range(0, len(runs), some)
-            ]
+            pieces = (list(runs[first : first + some]) for first in range(0, len(runs), some))
+            either = ({"bool": {"should": piece, "minimum_should_match": 1}} for piece in pieces)
+            return [{**body, "query": {"bool": {"filter": [body["query"], one]}}} for one in either]
         if self._elastic and total > _WORTH_SLICING:
             return [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
         return [body]
@@ -255,6 +256,7 @@ class PointInTime:
         """Return a total order, so that pages do not overlap."""
         if self._one_shard:
             return ["_doc"]
+        # an implicit tie-breaker of both products; OpenSearch from 3.3
         if self._elastic or self._one_index:
             return ["_shard_doc"]
         # OpenSearch takes the shards of the same number of several indices for one
@@ -282,10 +284,6 @@ def only_aggregations(query: Mapping[str, Any], aggregations: Mapping[str, Any])
     return {"size": 0, "query": query, "aggs": aggregations, "track_total_hits": False}
 
 
-def _any(clauses: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return {"bool": {"should": clauses, "minimum_should_match": 1}}
-
-
 def page_of(schema: pa.Schema) -> int:
     """Return the page size for these columns."""
     return PAGE_OF_BYTES if any(pa.types.is_binary(kind) for kind in schema.types) else PAGE
@@ -305,6 +303,12 @@ def search_once(cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
         cluster, index, answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0)
     )
     return answer
+
+
+def count_once(cluster: Cluster, index: str, query: Mapping[str, Any]) -> int:
+    """Return the number of documents that match a query; 0 without an index."""
+    answer = search_once(cluster, index, {"size": 0, "query": query, "track_total_hits": True})
+    return int(answer["hits"]["total"]["value"]) if answer else 0
 
 
 def decoded_once(
@@ -330,7 +334,6 @@ def _asked_once(ask: Callable[..., Any], cluster: Cluster, index: str, body: Map
 
 
 def _timed(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a timeout, so that the cluster ends abandoned searches."""
     return {**body, "timeout": f"{cluster.timeout_s * 1000:.0f}ms"}
 
 

@@ -61,6 +61,7 @@ def _require(name: str, file: str, mark: bytes, what: str) -> None:
         raise SettingsError(
             f"{name} {file} cannot be read: {error.strerror}; use a different file"
         ) from error
+    # OpenSSL's own error for a wrong file names neither file nor kind
     if mark not in content:
         raise SettingsError(f"{name} {file} contains no {what} in PEM (-----BEGIN ...); use a different file")
 

@@ -177,6 +177,7 @@ def _once(cluster: Cluster, lines: Sequence[bytes], index: str) -> _Outcome:
     for line, item in zip(lines, items, strict=True):
         ((kind, result),) = item.items()
         status = result["status"]
+        # deleting what is gone is done
         if status < 300 or (kind == "delete" and status == _NOT_FOUND):
             continue
         about = orjson.loads(line.partition(b"\n")[0])[kind]
