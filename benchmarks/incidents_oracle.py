@@ -24,9 +24,10 @@ class Tries:
     planted: dict[str, list[list[tuple[str, int, float]]]] = field(default_factory=lambda: defaultdict(list))
 
     def __add__(self, other: "Tries") -> "Tries":
-        for mine, theirs in ((self.quiet, other.quiet), (self.planted, other.planted)):
-            for key, values in theirs.items():
-                mine[key] += values  # type: ignore[index]
+        for key, windows in other.quiet.items():
+            self.quiet[key] += windows
+        for name, incidents in other.planted.items():
+            self.planted[name] += incidents
         return self
 
     def told(self) -> Mapping[str, tuple[int, int]]:
@@ -63,7 +64,8 @@ class Oracle:
         self.z = np.where(usable, (np.stack(columns) - mean) / np.maximum(sd, 1e-9), 0.0)
         for days in range(1, LONGEST + 1):
             windows = np.lib.stride_tricks.sliding_window_view(self.z, days, axis=2).sum(axis=-1)
-            whole = np.lib.stride_tricks.sliding_window_view(self.clean, days, axis=1).all(axis=-1)
+            quiet_days = np.lib.stride_tricks.sliding_window_view(self.clean, days, axis=1)
+            whole = np.asarray(quiet_days.all(axis=-1))
             whole[:, : FIRST_INCIDENT - days] = False
             for metric, values in (("efficiency", windows[:1]), ("failed", windows[1:])):
                 tries.quiet[metric, days].append((values / np.sqrt(days))[:, whole].ravel())

@@ -149,7 +149,9 @@ class Grid:
     def _jobs(self, day: date, age: int) -> NDArray[np.float64]:
         """Return the jobs on a day, by expectation, of each payload born so many days before it."""
         lots = [self._births(day - timedelta(days=old)).sizes(old) for old in range(MAX_LIFE_DAYS)]
-        return lots[age].sum(axis=1) * (self.jobs_per_day / sum(float(sizes.sum()) for sizes in lots))
+        total = sum(float(sizes.sum()) for sizes in lots)
+        jobs: NDArray[np.float64] = lots[age].sum(axis=1) * (self.jobs_per_day / total)
+        return jobs
 
     def _incident(self, day: date) -> Incident | None:
         return _on(self._truth.incident, day)
