@@ -56,7 +56,8 @@ class Plant:
 class Made:
     """Sums of all days, late ones included; ``missing``: per site and day, the share that is late at night.
 
-    ``lost``: per plant and day, true core s lost. ``week``: per site, core s of a usual week.
+    ``lost``: per plant and day, true core s lost. ``week``: per site, core s of a usual week. ``due``: CPU s,
+    then failures of each category, by site and day, without incidents of the site and days' scatter.
     """
 
     sums: Sums
@@ -64,6 +65,7 @@ class Made:
     plants: list[Plant]
     lost: Floats
     week: Floats
+    due: Floats
     rng: np.random.Generator
     n_rows: int = field(init=False)
     shifts: list[Shift] = field(default_factory=list)
@@ -127,6 +129,7 @@ class _Grid:
             0.05 * rng.standard_normal((N_SITES, 1)) + 0.02 * rng.standard_normal((N_SITES, 5))
         )
         drift = np.cumsum(0.002 * rng.standard_normal((N_SITES, N_DAYS)), axis=1)
+        self.drift = np.exp(drift)
         self.day_factor = np.exp(drift + 0.018 * rng.standard_t(4, (N_SITES, N_DAYS)) / np.sqrt(2))
         self.fail = np.exp(np.log(0.03) + 0.6 * rng.standard_normal(N_SITES))
         burst = 0.25 * rng.standard_t(4, (N_SITES, N_DAYS)) / np.sqrt(2)
@@ -256,9 +259,10 @@ class _Grid:
         rows: dict[str, list[Floats]] = {name: [] for name in _ROWS}
         lost = np.zeros((len(plants), N_DAYS))
         usual = np.zeros((N_SITES, N_DAYS))
+        due = np.zeros((1 + len(CATEGORIES), N_SITES, N_DAYS))
         for day in range(N_DAYS):
             cells = self._cells(day)
-            self._day(day, cells, plants, rows, lost, usual)
+            self._day(day, cells, plants, rows, lost, usual, due)
         columns = {name: np.concatenate(values) for name, values in rows.items()}
         codes = {
             name: columns[name].astype(np.int64) for name in ("site", "queue", "kind", "task", "outcome")
@@ -277,7 +281,7 @@ class _Grid:
         others = (*[nothing] * 4, np.zeros((len(nothing), len(WAITED))))
         sums = Sums(columns["day"].astype(np.int64), codes, names, *numbers, *others)
         days = np.maximum((usual > 0).sum(axis=1), 1)
-        return Made(sums, self.missing, list(plants), lost, usual.sum(axis=1) / days * 7, self.rng)
+        return Made(sums, self.missing, list(plants), lost, usual.sum(axis=1) / days * 7, due, self.rng)
 
     def _cells(self, day: int) -> tuple[Ints, Ints, Ints]:
         """Return task, queue and number of jobs of the cells of a day."""
@@ -310,34 +314,44 @@ class _Grid:
         rows: dict[str, list[Floats]],
         lost: Floats,
         usual: Floats,
+        due: Floats,
     ) -> None:
         rng = self.rng
         task, queue, n = cells
         site, kind = self.site_of[queue], self.kind[task]
         lasting = [self.of_queue[number][queue] * self.of_task[number][site, task] for number in (0, 1)]
+        usual_rate = np.minimum(self.fail[site] * self.task_fail[task] * lasting[1], 0.6)
         rate = self.fail[site] * self.fail_day[site, day] * self.task_fail[task] * lasting[1]
         rate = np.minimum(rate, 0.6)
         rate = np.minimum(rate * np.exp(0.3 * rng.standard_normal(len(n))), 0.7)
         failed = rng.binomial(n, rate)
         shares = 0.7 * self.categories[site] + 0.3 * self.task_category[task]
-        by_category = rng.multinomial(failed, shares / shares.sum(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        by_category = rng.multinomial(failed, shares)
+        fails = (n * usual_rate)[:, None] * shares
         per_job = CORES[kind] * HOURS[kind] * 3600
         usual[:, day] = np.bincount(site, n * per_job, minlength=N_SITES)
-        ratio = np.ones(len(n))
+        ratio, elsewhere = np.ones((2, len(n)))
         for number, plant in enumerate(plants):
             part = plant.part(day)
             if part == 0:
                 continue
             inside = self._inside(plant, site, queue, kind, task)
+            wide = "site" not in dict(plant.where)
             if plant.metric == "efficiency":
                 good = (n - by_category.sum(axis=1)) * per_job
-                ratio = np.where(inside, ratio * (1 - plant.size * part), ratio)
+                slower = np.where(inside, 1 - plant.size * part, 1.0)
+                ratio = ratio * slower
+                elsewhere = elsewhere * slower if wide else elsewhere
                 lost[number, day] = float((good * plant.size * part)[inside].sum())
                 continue
             good = np.where(inside, n - by_category.sum(axis=1), 0)
             more = rng.binomial(good, plant.size * part)
+            if wide:
+                of = shares if plant.category is None else np.eye(8)[CATEGORIES.index(plant.category)]
+                fails = fails + (good * plant.size * part)[:, None] * of
             if plant.category is None:
-                by_category += rng.multinomial(more, shares / shares.sum(axis=1, keepdims=True))
+                by_category += rng.multinomial(more, shares)
             else:
                 by_category[:, CATEGORIES.index(plant.category)] += more
             lost[number, day] = float((more * per_job * 0.6).sum())
@@ -351,17 +365,11 @@ class _Grid:
             0.04 * rng.standard_normal(len(n))
             + 0.15 * rng.standard_normal(len(n)) / np.sqrt(np.maximum(finished, 1))
         )
-        efficiency = np.clip(
-            EFFICIENCY[kind]
-            * self.task_factor[task]
-            * self.factor[site, kind]
-            * self.day_factor[site, day]
-            * lasting[0]
-            * ratio
-            * noise,
-            0.02,
-            1.1,
-        )
+        level = EFFICIENCY[kind] * self.task_factor[task] * self.factor[site, kind]
+        efficiency = np.clip(level * self.day_factor[site, day] * lasting[0] * ratio * noise, 0.02, 1.1)
+        cpu = core * level * self.drift[site, day] * lasting[0] * elsewhere
+        for number, column in enumerate((cpu, *fails.T)):
+            due[number, :, day] = np.bincount(site, column, minlength=N_SITES)
         base = {
             "day": np.full(len(n), FIRST.toordinal() + day),
             "site": site,

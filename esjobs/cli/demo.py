@@ -20,7 +20,7 @@ from esjobs.entry import open as open_session
 from esjobs.publish.publication import read_table
 from esjobs.records.demo.course import Course
 from esjobs.records.demo.errors import FAILING, OF_INCIDENT, site_of_failing_node
-from esjobs.records.demo.grid import Grid
+from esjobs.records.demo.grid import SLOW_JOBS, Grid
 from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.schema.today import INCIDENT_NIGHTS
@@ -138,6 +138,8 @@ def _of_incidents(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> Iterator[s
         nights = [row["night"] for row in opened if name in (row["cause"] or "") and slow.on(row["night"])]
         others -= len(nights)
         yield f"slow task {slow.task_id} everywhere from {slow.first}: {_found(nights, slow.last)}"
+    elif planted is not None:
+        yield f"no slow task: none has {SLOW_JOBS} jobs a day; with more --jobs there is one"
     yield f"{many(others, 'other incident')} found"
 
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from esjobs.schema.today import EFFICIENCY, FAILED, OWNERS
 from esjobs.today.expected import (
     LAG,
-    NIGHTS,
     Cells,
     Expected,
     Floats,
@@ -23,7 +22,7 @@ from esjobs.today.expected import (
     sum_by,
 )
 from esjobs.today.findings import Literals
-from esjobs.today.scatter import overlaps, queue_levels, shared, variances
+from esjobs.today.scatter import covariances, overlaps, queue_levels, shared
 from esjobs.today.sums import DAYS_BACK, Sums
 
 Bools = npt.NDArray[np.bool_]
@@ -176,13 +175,14 @@ class Day:
         queue, site, task = (codes[name] for name in ("queue", "site", "task"))
         return queue_levels(queue, site, task, over * weight, under * weight, soft)
 
-    def nights_variance(self, cells: Cells, metric: str) -> Floats:
-        """Return the variance of the sums of surprises of the last nights, by site, then everywhere."""
+    def covariance(self, cells: Cells, metric: str) -> Floats:
+        """Return the covariance of the surprises of the latest nights, by site, then everywhere."""
         overlap = overlaps(cells, self.n_sites, self.shape[1], DAYS_BACK + 1)
         frozen = self.past.frozen_of(metric, self.n_sites + 1)
         z = np.where(frozen, np.nan, self.surprises(metric))[: self.n_sites]
-        of_sites = variances(shared(z, overlap[:, 1:]), overlap)
-        return np.vstack([of_sites, np.array(NIGHTS, np.float64)])
+        of_sites = shared(z, overlap[:, 1:])
+        alone = np.zeros((1, *overlap.shape[1:]))
+        return covariances(np.append(of_sites, 0.0), np.concatenate([overlap, alone]))
 
     def expected(self, cells: Cells, prior: Prior, metric: str, suspects: Bools) -> Expected:
         """Return the expectation of the cells of the day."""

@@ -21,6 +21,7 @@ LAG = 3  # Last days of a site that say nothing about itself, so that what lasts
 CELL_SD = 0.05  # Scatter of the ratio of a task at a site from day to day
 PAIR_SD = 0.04  # Of it the part that lasts as long as the task lives
 TASK_FAILURES = 0.15  # Overdispersion of the failures of one task from day to day
+PASSES = 3  # Bases of sites and factors of tasks are fitted in turn
 STEADY_DAYS = 5  # Weight of the last two, in days, as those of a task everywhere, beside the task's own past
 STEADY = (0.015**2, 0.1**2)  # Limits of the variance of a task's ratio, and of its failures
 STEADY_FAILURES = (0.01, 0.6)
@@ -28,6 +29,7 @@ OWN_SD = 0.15  # Scatter of sites around the base of their peers, in ln
 DAY_SD = 0.03  # Scatter of one day of a site, in ln
 NIGHTS = (1, 2, 3, 5)  # Lengths of windows in nights
 LEAST_SURPRISE = -2.0  # A day without a failure says no more than this
+MOST_OF_NIGHT = 8.0  # Of one night among several
 MOST_SURPRISE = 38.0  # Beyond it the tail of a normal distribution is 0
 
 
@@ -67,7 +69,7 @@ class Prior:
 
     ``base``: of the peers' ratio, in units of ``under``. ``task``: of the factor 1, in units of ``over``.
     ``spread``: of the factors of tasks of a kind, in ln. ``job``: relative variance of one job. ``counts``:
-    True of failures.
+    True of failures. ``own``: weight of what a site did with a kind of work before; 0 if its tasks say all.
     """
 
     base: Floats
@@ -75,6 +77,7 @@ class Prior:
     spread: Floats
     job: Floats
     counts: bool = False
+    own: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,18 @@ def expect(
     now = cells.now
     late = (cells.age <= LAG) & _has_past(cells, n_sites)[cells.site]
     learned = np.where(now | late, 0.0, skip * decay(cells.age))
-    base = _bases(cells, prior, learned, n_sites, n_kinds)
-    due = cells.leveled * base[cells.site * n_kinds + cells.kind]
+    weight = np.ones(n_tasks)
+    weight[cells.task] = prior.task[cells.kind]
+    # what tasks differ by is none of the sites that run them, and the other way round
+    base, level = np.ones(n_sites * n_kinds), np.ones(n_tasks)
+    site_kind = cells.site * n_kinds + cells.kind
+    for _ in range(PASSES):
+        base = _bases(cells, prior, learned, cells.leveled * level[cells.task], n_sites, n_kinds)
+        of_tasks = sum_by(cells.task, learned * cells.leveled * base[site_kind], n_tasks)
+        level = np.clip(
+            (sum_by(cells.task, learned * cells.over, n_tasks) + weight) / (of_tasks + weight), *FACTOR
+        )
+    due = cells.leveled * base[site_kind]
     memory = np.where(now, 0.0, skip * MEMORY**cells.age)
     past_over, past_due = (sum_by(cells.task, memory * values, n_tasks) for values in (cells.over, due))
     others = now & ~suspects[cells.site]
@@ -147,8 +160,6 @@ def expect(
     pair = cells.site * n_tasks + cells.task
     latest = np.where(now, others * 1.0, np.where(late, memory, 0.0))
     own_over, own_due = (_of_pairs(pair, latest * values)[now] for values in (cells.over, due))
-    weight = np.ones(n_tasks)
-    weight[cells.task] = prior.task[cells.kind]
     of_task = np.clip((past_over + weight) / (past_due + weight), *FACTOR)
     task, prior_task = cells.task[now], prior.task[cells.kind[now]]
     support = all_due[task] - own_due
@@ -229,9 +240,11 @@ def decay(age: Ints) -> Floats:
     return np.power(0.5, age / HALF_LIFE)
 
 
-def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: int) -> Floats:
+def _bases(
+    cells: Cells, prior: Prior, learned: Floats, leveled: Floats, n_sites: int, n_kinds: int
+) -> Floats:
     code, size = cells.site * n_kinds + cells.kind, n_sites * n_kinds
-    over, under = (sum_by(code, learned * values, size) for values in (cells.over, cells.leveled))
+    over, under = (sum_by(code, learned * values, size) for values in (cells.over, leveled))
     of_kind = np.tile(np.arange(n_kinds), n_sites)
     of_site = np.repeat(np.arange(n_sites), n_kinds)
     grid_under = sum_by(of_kind, under, n_kinds)
@@ -247,7 +260,8 @@ def _bases(cells: Cells, prior: Prior, learned: Floats, n_sites: int, n_kinds: i
         sum_by(of_site, under * grid[of_kind], n_sites) + softening + 1e-300
     )
     weight = prior.base[of_kind]
-    return (over + weight * grid[of_kind] * level[of_site]) / (under + weight + 1e-300)
+    due = weight * grid[of_kind] * level[of_site]
+    return (prior.own * over + due) / (prior.own * under + weight + 1e-300)
 
 
 def _has_past(cells: Cells, n_sites: int) -> npt.NDArray[np.bool_]:
@@ -369,14 +383,14 @@ def combined(total: Floats, categories: Floats) -> Floats:
     return _z(np.minimum(np.minimum.reduce(tails), 1.0))
 
 
-def of_nights(z: Floats, variance: Floats | None = None) -> Floats:
+def of_nights(z: Floats) -> Floats:
     """Return the surprise of the last nights, by ``NIGHTS``; ``z``: a row a stream, last night last.
 
-    ``variance``: of their sum, by stream and ``NIGHTS``; None: nights are independent.
+    Nights are independent.
     """
-    limited = np.minimum(np.where(np.isfinite(z), z, 0.0), 8.0)
+    limited = np.minimum(np.where(np.isfinite(z), z, 0.0), MOST_OF_NIGHT)
     sums = np.stack([limited[:, -w:].sum(axis=1) for w in NIGHTS], axis=1)
-    found: Floats = sums / np.sqrt(np.array(NIGHTS) if variance is None else variance)
+    found: Floats = sums / np.sqrt(np.array(NIGHTS))
     return found
 
 

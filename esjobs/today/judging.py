@@ -8,9 +8,10 @@ import numpy as np
 from esjobs.schema.today import EFFICIENCY, FAILED
 from esjobs.today.causes import Leaves, main_code, partitions_of, scan
 from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
-from esjobs.today.expected import NIGHTS, Floats, of_nights, onset
+from esjobs.today.expected import NIGHTS, Floats, onset
 from esjobs.today.findings import Finding, Literals, Range
 from esjobs.today.metrics import LEAST_OF_NIGHT, METRICS, ONSET_DAYS, PARTIAL_MORE
+from esjobs.today.scatter import FORETOLD, of_latest
 from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import (
     Stream,
@@ -94,8 +95,8 @@ def judge(
         EFFICIENCY: efficiency_stream(day, sides[EFFICIENCY]),
         **failure_streams(day, usual[FAILED], last[FAILED], sides[FAILED], categories, explained),
     }
-    variances = {metric: day.nights_variance(of.cells, metric) for metric, of in last.items()}
-    sites = Sites(day, streams, leaves, wide, settings, variances, of_sites or {})
+    shared = {metric: day.covariance(of.cells, metric) for metric, of in last.items()}
+    sites = Sites(day, streams, leaves, wide, settings, shared, of_sites or {})
     others = {metric: metric.stream(day) for metric in METRICS}
     apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
     found = (*sites.findings(), *(one.finding for one in wide if one.finding is not None), *apart)
@@ -113,7 +114,7 @@ class Sites:
         leaves: Mapping[str, Leaves],
         wide: Sequence[Wide],
         settings: TodaySettings,
-        variances: Mapping[str, Floats],
+        shared: Mapping[str, Floats],
         followed: Mapping[str, str],
     ) -> None:
         self.day, self.streams, self.wide, self.settings = day, streams, wide, settings
@@ -128,7 +129,9 @@ class Sites:
                 earlier = np.where(day.past.frozen, np.nan, earlier)
             z = np.column_stack([earlier, streams[metric].z])
             self.z[metric] = z
-            self.over[metric] = of_nights(z, variances[metric]) / (
+            # bursts of failures are no errors of an expectation
+            foretold = FORETOLD if metric == EFFICIENCY else 0.0
+            self.over[metric] = of_latest(z, shared[metric], foretold=foretold) / (
                 limit + np.where(day.partial, PARTIAL_MORE, 0.0)[:, None]
             )
 

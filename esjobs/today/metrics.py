@@ -210,8 +210,7 @@ def memory(day: Day) -> Sides:
     sums = day.sums
     rows = sums.finished & (sums.memory_cores > 0)
     cells = day.cells(rows, sums.memory_b, sums.memory_cores, sums.n_memory)
-    prior = efficiency_prior(cells, day.shape[2])
-    prior = replace(prior, base=prior.base * 1e6)
+    prior = replace(efficiency_prior(cells, day.shape[2]), own=0.0)
     return sides_of(day, cells, day.expected(cells, prior, MEMORY, np.zeros(day.n_sites, np.bool_)))
 
 

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from esjobs.today.expected import FACTOR, NIGHTS, Cells, Floats, Ints, divided, sum_by
+from esjobs.today.expected import FACTOR, MOST_OF_NIGHT, NIGHTS, Cells, Floats, Ints, divided, sum_by
 
 PASSES = 3  # Levels of queues and of tasks are fitted in turn
-LATEST = max(NIGHTS)
+LATEST = 7  # Nights whose surprises are seen together
 SHARED = 0.3  # Correlation of nights with the same tasks, before there is a past
 PAIRS = 100.0  # Pairs of nights that it weighs
 PAIRS_OF_SITE = 50.0  # Pairs of a site's own nights that all sites weigh
 MOST_SHARED = 0.95
 MOST_Z = 2.0  # Larger surprises say no more
+FORETOLD = 0.5  # Nights before may be those of an incident: what they foretell counts half
 
 
 def queue_levels(queue: Ints, site: Ints, task: Ints, over: Floats, under: Floats, soft: float) -> Floats:
@@ -70,15 +71,38 @@ def shared(z: Floats, overlap: Floats) -> Floats:
     return own
 
 
-def variances(of_site: Floats, overlap: Floats) -> Floats:
-    """Return the variance of the sum of the surprises of the last nights, by ``NIGHTS``.
+def covariances(of_site: Floats, overlap: Floats) -> Floats:
+    """Return by site the covariance of the surprises of the latest nights, last night last.
 
     ``of_site``: correlation of nights with the same tasks; ``overlap``: from the judged day on.
     """
-    total = np.ones((len(of_site), LATEST + 1))
-    total[:, 0] = 0.0
-    for w in range(2, LATEST + 1):
-        # the night that a longer window adds, with each one after it
-        pairs = sum(overlap[:, w - 1 - lag, lag] for lag in range(1, w))
-        total[:, w] = total[:, w - 1] + 1 + 2 * of_site * pairs
-    return total[:, list(NIGHTS)]
+    found = np.tile(np.eye(LATEST), (len(of_site), 1, 1))
+    for age in range(LATEST):
+        for lag in range(1, LATEST - age):
+            now, before = LATEST - 1 - age, LATEST - 1 - age - lag
+            found[:, now, before] = found[:, before, now] = of_site * overlap[:, age, lag]
+    return found
+
+
+def of_latest(z: Floats, covariance: Floats, *, foretold: float = FORETOLD) -> Floats:
+    """Return the surprise of the last nights, by ``NIGHTS``, beside what the nights before foretell.
+
+    ``z``: a row a stream, last night last; NaN where not judged. ``covariance``: of the latest nights. An
+    error of the expectation lasts as long as its tasks, an incident begins. ``foretold``: the part that
+    counts; 0: the nights before say nothing.
+    """
+    known = np.isfinite(z[:, -LATEST:])
+    value = np.minimum(np.where(known, z[:, -LATEST:], 0.0), MOST_OF_NIGHT)
+    both = (known[:, :, None] & known[:, None, :]) | np.eye(LATEST, dtype=np.bool_)
+    covariance = np.where(both, covariance, 0.0)
+    found = np.zeros((len(z), len(NIGHTS)))
+    for number, w in enumerate(NIGHTS):
+        before, within = slice(None, LATEST - w), slice(LATEST - w, None)
+        shared_with = covariance[:, before, within].sum(axis=2)
+        weight = np.linalg.solve(covariance[:, before, before], shared_with[..., None])[..., 0]
+        due = (weight * np.clip(value[:, before], -MOST_Z, MOST_Z)).sum(axis=1)
+        variance = covariance[:, within, within].sum(axis=(1, 2))
+        if foretold > 0:
+            variance = variance - (weight * shared_with).sum(axis=1)
+        found[:, number] = (value[:, within].sum(axis=1) - foretold * due) / np.sqrt(variance)
+    return found

@@ -19,7 +19,7 @@ class TodaySettings(BaseModel):
     """Watch the sites every night."""
     every: Literal["1h", "2h", "3h", "6h"] | None = None
     """Interval at which ``esjobs serve`` also judges the running day."""
-    efficiency_surprise: _Positive = 3.6
+    efficiency_surprise: _Positive = 3.75
     """Least surprise of a site's efficiency, in standard deviations."""
     failures_surprise: _Positive = 5.0
     """The same of failures."""

@@ -13,6 +13,7 @@ from esjobs.today.expected import (
     LAG,
     MEMORY,
     PAIR_SD,
+    PASSES,
     TASK_FAILURES,
     Cells,
     Past,
@@ -52,24 +53,15 @@ def slow(of: Cells, prior: Prior, skip: np.ndarray) -> dict[tuple[int, int], flo
     older = {s: {of.age[r] for r in rows if of.site[r] == s and of.age[r] > LAG} for s in range(SITES)}
     late = [of.age[r] <= LAG and len(older[of.site[r]]) >= 7 for r in rows]
     weight = [0.0 if of.age[r] == 0 or late[r] else skip[r] * 0.5 ** (of.age[r] / 14) for r in rows]
-    over: dict[tuple[int, int], float] = defaultdict(float)
-    under: dict[tuple[int, int], float] = defaultdict(float)
-    for r in rows:
-        over[of.site[r], of.kind[r]] += weight[r] * of.over[r]
-        under[of.site[r], of.kind[r]] += weight[r] * of.under[r]
-    ratio = sum(over.values()) / sum(under.values())
-    grid = []
-    for kind in range(KINDS):
-        y, w = (sum(values[s, kind] for s in range(SITES)) for values in (over, under))
-        grid.append((y + prior.base[kind] * ratio) / (w + prior.base[kind]))
-    soft = sum(prior.base[kind] * grid[kind] for kind in range(KINDS)) / KINDS
-    base = {}
-    for s in range(SITES):
-        mine = sum(over[s, kind] for kind in range(KINDS)) + soft
-        level = mine / (sum(under[s, kind] * grid[kind] for kind in range(KINDS)) + soft)
-        for kind in range(KINDS):
-            m = prior.base[kind]
-            base[s, kind] = (over[s, kind] + m * grid[kind] * level) / (under[s, kind] + m)
+    level = dict.fromkeys(of.task.tolist(), 1.0)
+    for _ in range(PASSES):
+        base = slow_base(of, prior, weight, level)
+        for task in level:
+            mine = [r for r in rows if of.task[r] == task]
+            soft = prior.task[of.kind[mine[0]]]
+            due = sum(weight[r] * of.under[r] * base[of.site[r], of.kind[r]] for r in mine)
+            ratio = (soft + sum(weight[r] * of.over[r] for r in mine)) / (soft + due)
+            level[task] = min(max(ratio, FACTOR[0]), FACTOR[1])
     expected = {}
     for r in rows:
         if of.age[r]:
@@ -87,6 +79,31 @@ def slow(of: Cells, prior: Prior, skip: np.ndarray) -> dict[tuple[int, int], flo
             usual * factor * slow_lasting(of, prior, skip, weight, base, r)
         )
     return expected
+
+
+def slow_base(
+    of: Cells, prior: Prior, weight: list[float], level: dict[int, float]
+) -> dict[tuple[int, int], float]:
+    """Bases by loops; ``level``: of tasks."""
+    over: dict[tuple[int, int], float] = defaultdict(float)
+    under: dict[tuple[int, int], float] = defaultdict(float)
+    for r in range(len(of.age)):
+        over[of.site[r], of.kind[r]] += weight[r] * of.over[r]
+        under[of.site[r], of.kind[r]] += weight[r] * of.under[r] * level[of.task[r]]
+    ratio = sum(over.values()) / sum(under.values())
+    grid = []
+    for kind in range(KINDS):
+        y, w = (sum(values[s, kind] for s in range(SITES)) for values in (over, under))
+        grid.append((y + prior.base[kind] * ratio) / (w + prior.base[kind]))
+    soft = sum(prior.base[kind] * grid[kind] for kind in range(KINDS)) / KINDS
+    base = {}
+    for s in range(SITES):
+        mine = sum(over[s, kind] for kind in range(KINDS)) + soft
+        ratio = mine / (sum(under[s, kind] * grid[kind] for kind in range(KINDS)) + soft)
+        for kind in range(KINDS):
+            m = prior.base[kind]
+            base[s, kind] = (over[s, kind] + m * grid[kind] * ratio) / (under[s, kind] + m)
+    return base
 
 
 def slow_lasting(
@@ -141,6 +158,22 @@ def test_a_task_that_is_slow_everywhere_is_expected_to_be() -> None:
     assert (after.value[task] < 0.995 * before.value[task]).all()
     np.testing.assert_allclose(after.past, before.past)
     np.testing.assert_allclose(after.value[~task], before.value[~task])
+
+
+def test_what_tasks_differ_by_is_none_of_the_sites_that_ran_them() -> None:
+    rng = np.random.default_rng(6)
+    of_task, of_site = np.exp(0.3 * rng.standard_normal(20)), np.exp(0.1 * rng.standard_normal(6))
+    # each site ran tasks of its own choice; today all run two tasks that some of them know
+    runs = rng.random((6, 20)) < 0.5
+    rows = [(0, s, t) for s in range(6) for t in (3, 4)]
+    rows += [(age, s, t) for age in range(1, 28) for s, t in zip(*np.nonzero(runs), strict=True)]
+    age, site, task = np.array(rows).T
+    under = np.full(len(rows), 1e4)
+    over = 0.5 * under * of_task[task] * of_site[site]
+    of = Cells(age, site, task, np.zeros_like(task), over, under, np.full(len(rows), 100.0))
+    prior = Prior(np.full(1, 10.0), np.full(1, 10.0), np.full(1, 0.3), np.full(1, 0.2), counts=True)
+    found = expect(of, prior, (6, 20, 1), np.ones(len(rows)), np.zeros(6, np.bool_))
+    np.testing.assert_allclose(found.value, over[age == 0], rtol=0.03)
 
 
 def scattered(sd: tuple[float, float], *, counts: bool = False) -> Cells:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from esjobs.today.expected import NIGHTS, Cells, of_nights
-from esjobs.today.scatter import LATEST, overlaps, queue_levels, shared, variances
+from esjobs.today.scatter import LATEST, covariances, of_latest, overlaps, queue_levels, shared
 
 SITES, TASKS, DAYS = 3, 4, 8
 
@@ -39,15 +39,24 @@ def test_overlaps_are_cosines_of_the_jobs_by_task(seed: int) -> None:
     assert not found[:, :, 0].any()
 
 
-def test_the_variance_of_several_nights_is_that_of_their_matrix() -> None:
+@pytest.mark.parametrize("foretold", [0.0, 0.5, 1.0])
+def test_the_latest_nights_are_beside_what_those_before_foretell(foretold: float) -> None:
     rng = np.random.default_rng(3)
-    overlap, of_site = rng.random((SITES, 10, LATEST)), rng.random(SITES)
-    found = variances(of_site, overlap)
+    overlap, of_site = 0.2 * rng.random((SITES, 10, LATEST)), rng.random(SITES)
+    z = rng.normal(0, 2, (SITES, 12))
+    z[1, -2] = np.nan
+    found = of_latest(z, covariances(of_site, overlap), foretold=foretold)
     for site in range(SITES):
-        matrix = np.eye(LATEST)
+        matrix, known = np.eye(LATEST), np.isfinite(z[site, ::-1])
         for age, before in ((a, b) for a in range(LATEST) for b in range(a + 1, LATEST)):
-            matrix[age, before] = matrix[before, age] = of_site[site] * overlap[site, age, before - age]
-        np.testing.assert_allclose(found[site], [matrix[:w, :w].sum() for w in NIGHTS])
+            if known[age] and known[before]:
+                matrix[age, before] = matrix[before, age] = of_site[site] * overlap[site, age, before - age]
+        value = np.nan_to_num(z[site, ::-1][:LATEST])
+        for number, w in enumerate(NIGHTS):
+            weight = np.linalg.inv(matrix[w:, w:]) @ matrix[w:, :w].sum(axis=1)
+            left = matrix[w:, :w].sum(axis=1) @ weight if foretold else 0.0
+            total = value[:w].sum() - foretold * weight @ np.clip(value[w:], -2, 2)
+            assert found[site, number] == pytest.approx(total / np.sqrt(matrix[:w, :w].sum() - left))
 
 
 @pytest.mark.parametrize("planted", [0.0, 0.4, 0.8])
@@ -64,8 +73,10 @@ def test_what_nights_share_is_found_and_their_sum_has_the_tails_that_it_states(p
             overlap[:, age, lag] = life[:, days - 1 - age] == life[:, days - 1 - age - lag]
     of_site = shared(z[:, :-1], overlap[:, 1:])
     assert of_site.mean() == pytest.approx(planted, abs=0.08)
-    found = of_nights(z, variances(of_site, overlap))
+    found = of_latest(z, covariances(of_site, overlap), foretold=0.0)
     assert (found > 2.0).mean(axis=0) == pytest.approx(0.0228, abs=0.008)
+    beside = of_latest(z, covariances(of_site, overlap), foretold=1.0)
+    assert (beside > 2.0).mean(axis=0) == pytest.approx(0.0228, abs=0.012)
     if planted > 0.5:
         assert (of_nights(z)[:, -1] > 2.0).mean() > 0.04
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from esjobs.core.errors import UsageError
 from esjobs.core.freshness import OF_DEMO
@@ -35,6 +36,8 @@ LAST_DAY = date(2025, 6, 30)
 DECLARED_FROM = datetime(2025, 1, 1, tzinfo=UTC)
 DEFAULT_DAYS = 30
 _SLOW_PASTS = (2, 3, 1)  # Days of the task before it wastes its cores; the first that some task has
+SLOW_JOBS = 100
+"""Jobs of the slow task on its first slow day, at least; of fewer nobody can tell that they are slow."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,10 @@ class Grid:
 
     @cached_property
     def slow_task(self) -> SlowTask | None:
-        """The planted task that wastes its cores everywhere: a large one with a past of some days."""
+        """The planted task that wastes its cores everywhere: a large one with a past of some days.
+
+        None if no task is large enough.
+        """
         if self.course is None:
             return None
         # with a past: what a task wastes shows only against its earlier days
@@ -137,9 +143,18 @@ class Grid:
                 hours = np.array([KINDS[kind].hours for kind in born.kind])
                 size = born.rate * hours * np.where(born.multi, MULTI_CORES, 1)
                 number = int(np.argmax(np.where(lives, size, -1.0)))
+                if self._jobs(first, past)[number] < SLOW_JOBS:
+                    return None
                 last = first + timedelta(days=int(born.life[number]) - past - 1)
                 return SlowTask(first, last, efficiency_factor=0.5, task_id=born.task_id[number])
         return None
+
+    def _jobs(self, day: date, age: int) -> NDArray[np.float64]:
+        """Return the jobs on a day, by expectation, of each payload born so many days before it."""
+        lots = [self._births(day - timedelta(days=old)).sizes(old) for old in range(MAX_LIFE_DAYS)]
+        total = sum(float(sizes.sum()) for sizes in lots)
+        jobs: NDArray[np.float64] = lots[age].sum(axis=1) * (self.jobs_per_day / total)
+        return jobs
 
     def _incident(self, day: date) -> Incident | None:
         return _on(self._truth.incident, day)

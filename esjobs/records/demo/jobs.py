@@ -115,15 +115,14 @@ class Shift:
 def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
     """Join the births of several days, as (age in days, births), to the work of today.
 
-    The rate of a task falls linearly to 0 at the end of its life. Probabilities are rounded to 1/16 job.
+    Probabilities are rounded to 1/16 job.
     """
     lots = [lot for _, lot in day_births]
 
     def joined(column: str) -> Any:
         return np.concatenate([getattr(lot, column) for lot in lots])
 
-    rate = np.concatenate([lot.rate * (lot.life - age).clip(0) / lot.life for age, lot in day_births])
-    weights = joined("weights") * rate[:, None]
+    weights = np.concatenate([lot.sizes(age) for age, lot in day_births])
     payload, queue = np.nonzero(weights)
     probability = weights[payload, queue]
     kinds, merging = joined("kind"), joined("merging")

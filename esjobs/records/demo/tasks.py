@@ -81,6 +81,13 @@ class Births:
     interaction: NDArray[np.float64]
     release: str
 
+    def sizes(self, age: int) -> NDArray[np.float64]:
+        """Return relative jobs by payload and queue at an age in days; they fall linearly to 0."""
+        sizes: NDArray[np.float64] = (
+            self.weights * (self.rate * (self.life - age).clip(0) / self.life)[:, None]
+        )
+        return sizes
+
     def truth(self) -> tuple[PayloadTruth, ...]:
         """The same as a tuple of payloads."""
         return tuple(

@@ -10,6 +10,7 @@ import pytest
 
 from esjobs.records.demo import Grid
 from esjobs.records.demo.course import Course
+from esjobs.records.demo.grid import SLOW_JOBS
 from tests.conftest import memory_session
 
 JOBS = 60_000
@@ -123,3 +124,19 @@ def test_the_incident_is_the_largest_loser_of_its_week(seed: int) -> None:
     assert first["efficiency_z"] < -2.5
     assert first["failure_rate"] > 3 * first["failure_rate_before"]
     assert first["waiting_median_s"] > 1.2 * first["waiting_median_s_before"]
+
+
+def test_a_slow_task_is_planted_where_it_has_jobs_enough() -> None:
+    def planted(jobs: int) -> tuple[Grid, list[date]]:
+        plain = Grid.of_size(jobs)
+        days = plain.days(jobs)
+        return replace(plain, course=Course(1, days[0], days[-1], jobs)), days
+
+    assert planted(30_000)[0].slow_task is None
+    grid, _ = planted(300_000)
+    slow = grid.slow_task
+    assert slow is not None
+    first = pa.Table.from_batches(grid.jobs(slow.first)).to_pandas()
+    of_task = first[first["task_id"] == slow.task_id]
+    assert len(of_task) > 0.7 * SLOW_JOBS
+    assert of_task["queue"].nunique() > 3
