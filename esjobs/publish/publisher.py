@@ -56,7 +56,7 @@ class Publisher:
         # one switch for results, accounts and the pointer to the latest run: readers see all of it or nothing
         publish(self._store, question.kind, changes, entries)
         for report in reports:
-            _log.info("%s of %s", report.headline, question.window)
+            _log.info("%s", report.headline)
         tidy(self._store)
         return reports
 

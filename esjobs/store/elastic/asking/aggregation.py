@@ -148,7 +148,7 @@ class _Rules:
     def dropped(self, number: int) -> Clause:
         """Return the documents that a rule certainly drops."""
         holds, fails = self.passed(number)
-        # a document that the rule uncertain values is read, not counted as dropped
+        # where the rule is uncertain the document is read, not counted as dropped
         doubt = [clause for clause in self.undecided[number : number + 1] if clause != NONE]
         return all_of(holds, [*fails, *doubt, self.keeps[number]])
 
