@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from esjobs.core.errors import InputError
+from esjobs.store.files.destination import writing_text
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """Programs that can print, the first found is used."""
@@ -25,7 +26,8 @@ def printed(html: str) -> bytes:
         )
     with tempfile.TemporaryDirectory() as folder:
         page, pdf = Path(folder) / "page.html", Path(folder) / "page.pdf"
-        page.write_text(html, encoding="utf-8")
+        with writing_text(page) as stream:
+            stream.write(html)
         command = [browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", "--disable-extensions"]
         # a browser of root has no sandbox; the page has no scripts of others
         command += ["--no-sandbox"] if os.geteuid() == 0 else []

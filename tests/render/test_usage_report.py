@@ -111,9 +111,7 @@ def test_delivered_work_and_energy_of_a_month(session: Session, tmp_path: Path) 
     assert "74,400" in page  # 100 HS23 x 31 x 24 h
 
 
-def test_a_page_named_so_is_printed(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_printed(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
     if not any(map(shutil.which, BROWSERS)):
         pytest.skip("no browser")
