@@ -326,13 +326,13 @@ def text(results: Sequence[Result], sets: Sequence[Sequence[int]]) -> str:
         "# Incidents: found, false, and why",
         "",
         f"{machine['cpu']}; `python -m benchmarks.incidents`; {versions}. Seeds "
-        f"{', '.join(names)}; the method was tuned on others. Each seed makes a quiet grid, one "
-        f"with campaigns, one with campaigns and 16 incidents, one with campaigns and 10 shifts of other "
-        f"metrics, and one with campaigns and an incident of all tasks of a user, a project and a release "
-        f"(``--kinds``): {N_DAYS} days of 60 sites, judged from "
-        f"day {FIRST_JUDGED} on; incidents begin from day {FIRST_INCIDENT} on. Costs are true ones, as "
-        "shares of the core-hours of the site's week; those everywhere of the week of a mean "
-        "site. Queues of a site differ, and so does a task at a site as long as it lives.",
+        f"{', '.join(names)}; the method was tuned on others. Grids of a seed (``--kinds``): a quiet one, "
+        "one with campaigns, and others with campaigns and 16 incidents, 10 shifts of other metrics, or an "
+        "incident of all tasks of an owner (a user, a project and a release); the last table names those "
+        f"that were made. {N_DAYS} days of 60 sites, judged from day {FIRST_JUDGED} on; incidents begin from "
+        f"day {FIRST_INCIDENT} on. Costs are true ones, as shares of the core-hours of the site's week; "
+        "those everywhere of the week of a mean site. Queues of a site differ, and so does a task at a site "
+        "as long as it lives.",
         "",
         "95 %: interval of Wilson, of all seeds. Oracle: told by the sums of the site if its expectation "
         "without days' scatter, the metric, the error and the first day are known, with 0.1 false ones per "

@@ -91,9 +91,9 @@ def of_latest(z: Floats, covariance: Floats, *, foretold: float = FORETOLD) -> F
     error of the expectation lasts as long as its tasks, an incident begins. ``foretold``: the part that
     counts; 0: the nights before say nothing.
     """
-    known = np.isfinite(z[:, -LATEST:])
-    value = np.minimum(np.where(known, z[:, -LATEST:], 0.0), MOST_OF_NIGHT)
-    both = (known[:, :, None] & known[:, None, :]) | np.eye(LATEST, dtype=np.bool_)
+    judged = np.isfinite(z[:, -LATEST:])
+    value = np.minimum(np.where(judged, z[:, -LATEST:], 0.0), MOST_OF_NIGHT)
+    both = (judged[:, :, None] & judged[:, None, :]) | np.eye(LATEST, dtype=np.bool_)
     covariance = np.where(both, covariance, 0.0)
     found = np.zeros((len(z), len(NIGHTS)))
     for number, w in enumerate(NIGHTS):
