@@ -88,8 +88,8 @@ def _without_usual(rows: pa.Table) -> pa.Table:
     """Return rows without the usual reasons, which are a quarter of a row as a cluster stores it."""
     for value, usual in USUAL_REASONS.items():
         name = f"{value}_reason"
-        told = pc.if_else(pc.equal(rows[name], usual), pa.scalar(None, pa.string()), rows[name])
-        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), told)
+        reasons = pc.if_else(pc.equal(rows[name], usual), pa.scalar(None, pa.string()), rows[name])
+        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), reasons)
     return rows
 
 
