@@ -7,6 +7,7 @@ import click
 
 from esjobs.cli.help import example
 from esjobs.cli.options import Context, dry_run_option, emit, rows_options, say_notes
+from esjobs.core.numbers import many
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
 _first = click.option("--from", "first", type=_DATE, help="From: first night; default: the first recorded.")
@@ -128,7 +129,9 @@ def forget(obj: Context, after: datetime | None, who: str | None, note: str, dry
     with obj.session(writes=not dry_run) as session:
         removed = session.nights.forget(_day(after), by=who, note=note, dry_run=dry_run)
     did = "would be removed" if dry_run else "removed"
-    click.echo(", ".join(f"{name}: {count} nights {did}" for name, count in removed.items()), err=True)
+    click.echo(
+        ", ".join(f"{name}: {many(count, 'night')} {did}" for name, count in removed.items()), err=True
+    )
 
 
 @example("esjobs catch-up --from 2025-06-29 --to 2025-06-30")

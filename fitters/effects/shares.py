@@ -148,7 +148,7 @@ def variance_shares(
 
 
 def _change(found: "_Estimate", group: int) -> Floats | None:
-    """Return the change of the variances without a group of tasks; None if they cannot be told."""
+    """Return the change of the variances without a group of tasks; None where nothing determines them."""
     part = _estimated(found.sample.keep(found.sample.group != group))
     if part is None:
         return None
@@ -328,7 +328,7 @@ class _LeaveOut:
 
 
 def _portions(sizes: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield the positions of equal sizes, so many at a time that their squares take a few megabytes."""
+    """Yield the positions of equal sizes, in portions whose squares take a few megabytes."""
     for size in np.unique(sizes).tolist():
         most = max(_SQUARES // size**2, 1)
         positions = np.flatnonzero(sizes == size)
