@@ -213,7 +213,7 @@ SITES = Page(
     "Which queues deviate from their declared benchmark score, and since when?",
     stacked(
         (7, ((STATEMENT, 48),)),
-        (6, ((COUNTS, 48),)),
+        (7, ((COUNTS, 48),)),
         (26, ((AGAINST, 26), (SORTED, 22))),
         (3, ((HOW_MANY, 48),)),
         (14, ((TO_DECLARE, 48),)),

@@ -10,7 +10,7 @@ from esjobs.render.profile.days import Row, days_within
 from esjobs.render.scale import heights, round_values, short_number, spread
 from esjobs.schema.today import EFFICIENCY, FAILED, THROUGHPUT
 
-_WIDTH, _HEIGHT, _LEFT = 860, 230, 66
+_WIDTH, _HEIGHT, _LEFT = 640, 200, 66
 _TITLES = {EFFICIENCY: "CPU efficiency", FAILED: "Jobs that failed", THROUGHPUT: "Core-hours"}
 _SHARES = (EFFICIENCY, FAILED)
 Text = Callable[[float], str]
@@ -55,7 +55,7 @@ def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: T
         _LEFT,
         bottom,
         [Tick(y(value), _on_axis(value, text)) for value in round_values(low, high)],
-        [Tick(x(day), str(day)) for day in spread([row["day"] for row in rows], 5)],
+        [Tick(x(day), str(day)) for day in spread([row["day"] for row in rows], 4)],
         _path(line("observed", rows)),
         [Dot(x(row["day"]), y(row["observed"]), _label(row, text), row["partial"] is True) for row in rows],
         [(round(x(row["day"]) - step / 2, 1), round(step, 1)) for row in rows if row["day"] in incident],

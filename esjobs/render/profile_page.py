@@ -40,7 +40,7 @@ from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
 # Of the figure of deviations, and how high a row of it is; in units of its box
-_WIDTH, _LEFT, _ROW = 860, 250, 22
+_WIDTH, _LEFT, _ROW = 640, 210, 22
 # Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far
 _WIDEST = 1.5
 _COURSE_HEIGHT, _COURSE_LEFT = 230, 66
@@ -145,7 +145,7 @@ def curve(
         Dot(x, y(value), f"{week}: {cell_text(value)}")
         for x, (week, value) in zip(places, values, strict=True)
     ]
-    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
+    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 4)).round().astype(int))
     return Curve(
         title,
         f"{title} of {of}, by {step}.",

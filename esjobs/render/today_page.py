@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from dashboards.targets.html.profile import Part, ProfilePage, Wall
+from esjobs.core.freshness import LIGHTS
 from esjobs.core.numbers import count, day_range, many, number, signed_interval, signed_percent
 from esjobs.core.query import Days, In
 from esjobs.core.tables import Table
@@ -83,7 +84,7 @@ def _incidents_of_wall(lasting: Sequence[Incident]) -> Part:
     return Part("Incidents", "", [], [], columns_of(_texts(("site", "incident", "cost a day"), cells)))
 
 
-def wall_page(store: JobStore) -> Wall:
+def wall_page(store: JobStore, now: datetime) -> Wall:
     """Return what a screen on a wall shows: the sentence of the last run, flags and incidents that last.
 
     It never has names of people. Cost: as of :func:`today_page`.
@@ -95,6 +96,9 @@ def wall_page(store: JobStore) -> Wall:
     rows = listed(read_table(store, INCIDENTS, [In("state", LASTING)])).to_pylist()
     lasting = [Incident(**row) for row in rows]
     ended, alarm = _last_night(store, run)
+    age = freshness_of(store, run, now)
+    if age.light == LIGHTS[2]:
+        alarm = f"{alarm} Not to be used: {age.sentence}.".strip()
     is_open = [row for row in states if row["state"] in STANDING_OPEN]
     tiles = [
         *(
@@ -177,11 +181,11 @@ def _event(row: Row) -> list[str]:
 
 def _incidents(store: JobStore, first: date, last: date) -> Part:
     """Incidents of the daily watch: those that last by cost, then those of these days that are over."""
-    table, _ = incidents_for_people(listed(newest_incidents(store, first, last)), tasks=True)
+    table, states = incidents_for_people(listed(newest_incidents(store, first, last)), tasks=True)
     if not table.num_rows:
         return Part("Incidents", "", [f"No incident of a site in {INCIDENT_DAYS} days."], [], None)
     about = f"Efficiency, failures and waiting against what was expected; {INCIDENT_DAYS} days."
-    return Part("Incidents", about, [], [], columns_of(table))
+    return Part(f"Incidents: {states}", about, [], [], columns_of(table))
 
 
 def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:
@@ -194,9 +198,9 @@ def _of_night(store: JobStore, table: Table, night: date) -> list[Row]:
 def _open_flags(states: Sequence[Row], level: str, words: str) -> Part:
     rows = [row for row in states if row["level"] == level and row["state"] in STANDING_OPEN]
     rows.sort(key=lambda row: (-abs(row["deviation"] or 0.0), row["name"]))
-    title = f"Open deviations of {words}"
     if not rows:
-        return Part(title, "", [f"No deviation of {words} is open."], [], None)
+        return Part(f"Deviations of {words}", "", ["None is open."], [], None)
+    title = f"{many(len(rows), 'open deviation')} of {words}"
     headings = (words.removesuffix("s"), "state", "since", "deviation", "declared", "measured")
     cells = [
         [

@@ -84,7 +84,7 @@ def today(request: Request) -> Reply:
     store = request.session.store
     if "wall" not in request.values:
         return page_of(request, today_page(store, request.now))
-    return Reply(render_wall(wall_page(store), _profile_style()[0], _wall_script()[0]).encode())
+    return Reply(render_wall(wall_page(store, request.now), _profile_style()[0], _wall_script()[0]).encode())
 
 
 def dashboard(request: Request) -> Reply:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
+PAPER_PX = 703  # A4 between its margins
 PAGES = ("/", "/jobs", "/ask?by=queue", "/pages/sites.html", "/pages/site.html")
 
 
@@ -74,6 +75,27 @@ def test_pages_keep_the_policy_and_fit(
     red = int(ground.removeprefix("rgb(").partition(",")[0])
     assert (red > 200) == (scheme == "light")
     context.close()
+
+
+@pytest.mark.parametrize("where", ["/", "/jobs", "/queue/CHERRY-T2_UCORE", "/delivered"])
+def test_tables_fit_on_paper_without_the_way_to_other_pages(
+    browser: "Browser",  # noqa: F811
+    base: str,
+    where: str,
+) -> None:
+    page = browser.new_context(viewport={"width": PAPER_PX, "height": 1000}).new_page()
+    page.emulate_media(media="print")
+    page.goto(base + where)
+    ends = page.evaluate(
+        "[...document.querySelectorAll('table')].map((it) => it.getBoundingClientRect().right)"
+    )
+    assert ends
+    assert max(ends) <= PAPER_PX + 1
+    shown = (
+        "[...document.querySelectorAll('nav, .links, .question')].filter((it) => it.getClientRects().length)"
+    )
+    assert page.evaluate(f"{shown}.length") == 0
+    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

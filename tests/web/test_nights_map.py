@@ -83,6 +83,14 @@ def test_each_square_has_the_step_of_its_night(client: Client, lived: Path) -> N
             assert label.startswith(f"{name}, {night}: ")
 
 
+def test_the_legend_has_what_occurs(client: Client, lived: Path) -> None:
+    html = client.get("/").text
+    legend = re.findall(r'<i><span class="step-0 ([^"]*)"></span>([^<]*)</i>', html)
+    drawn = {look for row in cells(html).values() for each, _ in row for look in each.split()}
+    assert {look for look, _ in legend} == drawn
+    assert ("none", "not compared") in legend
+
+
 def test_a_square_leads_to_the_jobs_of_its_night(client: Client) -> None:
     html = client.get("/").text
     address = re.findall(r'<td class="step[^>]*><a href="([^"]*)"', html)[-1].replace("&amp;", "&")
@@ -103,6 +111,7 @@ def test_the_wall_is_one_screen_without_choices(client: Client, lived: Path) -> 
     assert "<nav" not in got.text
     assert len(cells(got.text)) == min(8, len(planted))
     assert f"<b>{len(planted)}</b>open: queues" in got.text
+    assert "Not to be used: newest day with jobs 2025-06-30" in got.text
     script = re.search(r'<script src="([^"]*)"', got.text)
     assert script
     assert client.get(script[1]).headers["content-type"].startswith("text/javascript")

@@ -14,6 +14,11 @@ from dashboards.targets.html.job import Around, nowhere
 from dashboards.targets.html.theme import SHAPES, palette_css, series_css, steps_css
 
 _HERE = Path(__file__).parent
+_LOOKS_OF_NIGHTS = (
+    *(("step-0", "below −20 %"), ("step-1", "−20 to −10 %"), ("step-2", "within 10 %")),
+    *(("step-3", "+10 to +20 %"), ("step-4", "above +20 %"), ("candidate", "not confirmed")),
+    *(("acknowledged", "acknowledged"), ("none", "not compared")),
+)
 # Letters up to which a cell stands on one line
 _SHORT = 32
 # Letters of a column of text when it is as narrow as it gets, and of the longest word that is not broken
@@ -164,6 +169,12 @@ class NightsMap:
     about: str
     nights: Sequence[str]
     rows: Sequence[tuple[str, str, Sequence[Cell]]]
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """Classes of squares and their words, of those that occur."""
+        seen = {look for _, _, cells in self.rows for cell in cells for look in cell.look.split()}
+        return [(look, words) for look, words in _LOOKS_OF_NIGHTS if look in seen]
 
 
 @dataclass(frozen=True)

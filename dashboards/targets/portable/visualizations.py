@@ -163,7 +163,7 @@ def _tiles(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
         "labels": {"show": True},
         "metricColorMode": "None",
         "percentageMode": False,
-        "style": {"bgColor": False, "bgFill": "#000", "fontSize": 26, "labelColor": False, "subText": ""},
+        "style": {"bgColor": False, "bgFill": "#000", "fontSize": 20, "labelColor": False, "subText": ""},
         "useRanges": False,
     }
     return "metric", found, {"addLegend": False, "addTooltip": True, "metric": metric, "type": "metric"}

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.spec import Page, Panel, View, Where
+from dashboards.targets.saved_objects.charts import NAMES
 from dashboards.targets.saved_objects.objects import PREFIX, Reference, SavedObject, data_view_of, text_of
 from dashboards.targets.vegalite.index import index_of
 
@@ -38,9 +39,12 @@ NO_CLICKS: dict[str, Any] = {"disableTriggers": True}
 
 
 def click_config(page: Page, panel: Panel) -> dict[str, Any]:
-    """Return ``NO_CLICKS`` for tiles, and for bars and lines of names by which a page cannot be filtered."""
-    names = panel.entry("label").column if panel.kind in ("bars", "trend") else ""
-    silent = panel.kind in ("tiles", "coverage") or (names and not page.narrows(names))
+    """Return ``NO_CLICKS`` for tiles, and for what has no name by which its page can be filtered."""
+    silent = panel.kind in ("tiles", "coverage")
+    if panel.kind in ("bars", "trend"):
+        silent = not page.narrows(panel.entry("label").column)
+    elif panel.kind in ("rows", "table"):
+        silent = not any(field.column in NAMES or page.narrows(field.column) for field in panel.fields)
     return NO_CLICKS if silent else {}
 
 

@@ -53,6 +53,9 @@ _NAMED = re.compile(r"#[0-9a-f]{6}\b")
 # Colours of axes and legends that a server sets
 _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "tickColor"})
 
+_OF_AXES = ("labelOpacity", "titleOpacity", "domainOpacity", "gridOpacity", "tickOpacity")
+_OF_LEGENDS = ("labelOpacity", "symbolOpacity")
+
 _SIZED = ("width", "height", "autosize")
 
 
@@ -72,18 +75,23 @@ def chart(
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
     config = {**kept["config"], "kibana": {"hideWarnings": True}}
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
+    grouped = kept["data"]["format"] == ANSWER
+    weight = ""
+    if panel.kind == "weighted":
+        weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
+    seen = _any_rows(grouped=grouped, weight=weight)
+    # no axis or legend of nothing
+    shown = {"expr": f"{seen} ? 1 : 0"}
+    config["axis"] = {**config["axis"], **dict.fromkeys(_OF_AXES, shown)}
     config["legend"] = {
         **config["legend"],
+        **dict.fromkeys(_OF_LEGENDS, shown),
         # a number that follows the width cuts rows off: the height is taken before it is known
         "columns": 2,
         "columnPadding": 14,
         "labelFontSize": 11,
     }
-    grouped = kept["data"]["format"] == ANSWER
-    weight = ""
-    if panel.kind == "weighted":
-        weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
-    layers = [*kept["layer"], nothing(panel.empty, grouped=grouped, weight=weight)]
+    layers = [*kept["layer"], nothing(panel.empty, seen)]
     if looks := _looks_in_rows(panel):
         layers = [_legend_of(looks, layer) for layer in layers]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
@@ -179,15 +187,19 @@ def _clickable(panel: Panel, clicks: Clicks) -> str:
     )
 
 
-def nothing(sentence: str, *, grouped: bool, weight: str = "") -> Spec:
-    """A layer that says why there is nothing to see, where no row was given.
+def _any_rows(*, grouped: bool, weight: str) -> str:
+    """An expression: true if there is something to draw.
 
     ``grouped``: the data is an answer with groups in it. ``weight``: where in a group its weight stands;
     of one without, nothing is drawn.
     """
     rows = groups_in(f"data('{ROWS}')[0]") if grouped else f"data('{ROWS}')"
+    return f"extent(pluck({rows}, {json.dumps(weight)}))[1] > 0" if weight else f"length({rows})"
+
+
+def nothing(sentence: str, seen: str) -> Spec:
+    """A layer that says why there is nothing to see; ``seen``: an expression, true if there is."""
     words = sentence or "No rows in this period and selection."
-    seen = f"extent(pluck({rows}, {json.dumps(weight)}))[1] > 0" if weight else f"length({rows})"
     said = f"{seen} ? '' : {text_of(words)}"
     return {
         "name": "nothing",

@@ -31,7 +31,7 @@ def way(pages: Iterable[Page], here: Page, prefix: str = PREFIX) -> dict[str, An
 
 
 def _params(words: str) -> dict[str, Any]:
-    return {"fontSize": 12, "markdown": words, "openLinksInNewTab": False}
+    return {"fontSize": 10, "markdown": words, "openLinksInNewTab": False}
 
 
 def shown_title(panel: Panel) -> str:

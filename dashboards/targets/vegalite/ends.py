@@ -64,7 +64,7 @@ def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         {"field": "lost", "type": "quantitative", "title": "Lost in all", "format": AMOUNT},
     ]
     scale = {"domain": list(COLOURS), "range": list(COLOURS.values())}
-    legend = {"title": None, "orient": "bottom", "columns": 3, "columnPadding": 10, "symbolType": "square"}
+    legend = {"title": None, "orient": "bottom", "columns": 2, "columnPadding": 10, "symbolType": "square"}
     bar, reach = (amount(column, field.title, AMOUNT, room=130) for column in ("value", "all"))
     layers: list[Spec] = [
         {
