@@ -130,7 +130,9 @@ def forget_user(
         journal = session.settings.section(WebSettings).journal_of(session.settings.location)
         rewrite = None if journal is None else Journal(journal).rewrite
         done = person_removal.forget_user(session.store, TABLES, name, rewrite=rewrite, **how)
-    emit(done.account, form, out, title="no changes" if dry_run else "")
+    emit(done.account, form, out, title="would change" if dry_run else "")
+    if not done.account.num_rows:
+        say(f"nothing stored names '{name}'; list users: esjobs query --by user", err=True)
     if done.others:
         say(f"not changed, because other users have these names: {', '.join(done.others)}", err=True)
     if done.erased:

@@ -205,13 +205,13 @@ _TIMES = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 def duration(seconds: float) -> str:
     """Format a duration in the largest unit of which it has at least two.
 
-    >>> duration(75), duration(150), duration(9000), duration(86400 * 3), duration(0.25)
-    ('75 s', '2.5 min', '2.5 h', '3 d', '0.25 s')
+    >>> duration(75), duration(150), duration(5971), duration(9000), duration(86400 * 3), duration(0.25)
+    ('75 s', '2.5 min', '100 min', '2.5 h', '3 d', '0.25 s')
     """
     # 75 s rather than 1.2 min
     size, unit = next(((size, unit) for size, unit in _TIMES if abs(seconds) >= 2 * size), (1.0, "s"))
     value = seconds / size
-    return _signs(f"{value:,.0f} {unit}" if abs(value) >= 100 else f"{value:z.2g} {unit}")
+    return _signs(f"{value:,.0f} {unit}" if abs(value) >= 99.5 else f"{value:z.2g} {unit}")
 
 
 def day_range(start: datetime, end: datetime) -> str:

@@ -33,7 +33,7 @@ _Rows = Mapping[Identity, list[Row]]
 _PER_QUERY = 200
 # values of series in memory at a time
 _VALUES = 1 << 24
-_LIST_JOBS = "list jobs: esjobs export jobs"
+_LIST_JOBS = "list jobs: esjobs jobs"
 
 
 @dataclass(frozen=True)

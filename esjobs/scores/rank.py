@@ -326,7 +326,7 @@ def _listed(shares: Mapping[str, float]) -> str:
 def _nothing_scored(window: Window | None, variant: str | None) -> str:
     of = "" if variant is None else f" of the variant {variant}"
     inside = "" if window is None else f" in {window}"
-    return f"no scored job{of}{inside}; run: esjobs score"
+    return f"no scored job{of}{inside}; run: esjobs score, or see the reasons: esjobs show scores"
 
 
 def _require(what: str, name: str, accepted: Sequence[str]) -> None:

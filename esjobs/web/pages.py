@@ -76,7 +76,7 @@ _PEOPLE = ("user", "project")
 _BELONGS = {"queue": "Queue", "task_id": "Task", "user": "User", "project": "Project"}
 _LISTS = ("user", "project", "detector", "user,detector", "user,job_name,detector", "job")
 _SORTED = ("lost_node_h", "weighted_node_h", "idle_core_h", "idle_gpu_h", "n_jobs", "value_high", "last")
-_NO_NAMES = ("", "-", "–", "others", "all", "not recorded", EVERYWHERE)
+_NO_NAMES = ("", "-", "–", "others", "all", "all together", "not recorded", EVERYWHERE)
 
 
 def today(request: Request) -> Reply:
@@ -174,6 +174,8 @@ def task(request: Request) -> Reply:
     name = request.parts["name"]
     try:
         story = request.session.what_if.task(name)
+    except NoResultError as error:
+        raise AbsentError("Tasks have pages once there are speed factors.") from error
     except UsageError as error:
         raise AbsentError(str(error)) from error
     days = request.session.what_if.progress(name).rows.to_pylist()
@@ -333,8 +335,9 @@ def _around(request: Request, style: str) -> Around:
 def _leader(request: Request) -> Callable[[str, str], str]:
     def lead(heading: str, cell: str) -> str:
         kind = _LEADS.get(heading)
-        # a task is compared with all sites, of which a site sees its own
-        hidden = (request.hides_people and kind in _PEOPLE) or (kind, request.reader.role) == ("task", "site")
+        hidden = request.hides_people and kind in _PEOPLE
+        # a task is compared by speed factors with all sites, of which a site sees its own
+        hidden |= kind == "task" and (request.reader.role == "site" or request.shown.run is None)
         # names with escapes are not what is stored
         if kind is None or hidden or cell in _NO_NAMES or "\\" in cell:
             return ""

@@ -52,14 +52,14 @@ class Mailer:
         return Post(self.settings, self.limit, self.clock, self.links)
 
     def draft(self, night: date) -> Draft:
-        """Return the function that makes entries about a night."""
+        """Return the function that makes entries about a night, or the last later one of their notices."""
         post = self.post
 
         def made(recipient: Recipient, notices: Sequence[Notice]) -> Entry:
             return entry_of(
                 recipient,
                 notices,
-                night=night,
+                night=max([night, *(notice.night for notice in notices)]),
                 now=self.clock(),
                 subject=post.subject(recipient, notices),
                 address=post.address(recipient),
@@ -105,10 +105,9 @@ def notify_night(
         def repeats(before: Sequence[Entry], new: Sequence[Notice]) -> Sequence[Notice]:
             return reissued(before, new, present, oldest)
 
-        about = max([night, *(notice.night for notice in notices)])
         history = history_of(store, notices, newest)
         recipients, without = settings.recipients_of(notice.user for notice in notices if notice.user)
-        draft = mailer.draft(about)
+        draft = mailer.draft(night)
         outbox.put(queued(settings, recipients, notices, existing, draft, repeats, history, mailer.limit))
         ready = [
             *bundled(settings, outbox.in_states(["collected"]), mailer.draft(night), today),

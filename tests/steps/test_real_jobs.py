@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,3 +148,20 @@ def test_run_reports_are_stored(real: Session) -> None:
     assert {"aggregate", "fit", "correlate", "flag"} <= set(runs["step"])
     dropped = json.loads(runs[runs["step"] == "aggregate"]["dropped"].iloc[0])
     assert dropped == {"not finished": 318}
+
+
+def test_the_page_of_a_real_run_says_what_it_says(real: Session) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "real_run.md").read_text(encoding="utf-8")
+    (line,) = [
+        row
+        for row in real.tables.lines(level="queue", type="all")
+        if row["method"] == "gamma" and row["status"] == "ok"
+    ]
+    for name in ("slope", "slope_err", "tau", "pearson"):
+        assert f" {line[name]:.4g} " in page, name
+    flags = {row["name"]: row for row in real.tables.flags(level="queue", type="all", method="gamma")}
+    for queue, jobs, deviation in re.findall(r"\| (IN2P3\S+) \| (\d+) .*\| ([+−]\d+) % \|\n", page):
+        assert flags[queue]["n_jobs"] == int(jobs)
+        assert f"{100 * flags[queue]['deviation']:+.0f}".replace("-", "−") == deviation
+    confirmed = [row["name"] for row in real.tables.flags(type="all", method="gamma") if row["confirmed"]]
+    assert confirmed == ["IAAS"]

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -193,3 +194,15 @@ def test_the_description_has_every_address_for_programs(client: Client) -> None:
     assert document["openapi"] == "3.1.0"
     assert document["paths"].keys() == {route.pattern for route in ROWS}
     json.dumps(document)
+
+
+def test_links_of_a_site_with_several_queues_lead_somewhere(client: Client) -> None:
+    rows = client.get("/api/v1/query?by=site,queue").json["rows"]
+    counts = Counter(row["site"] for row in rows)
+    site = max(counts, key=counts.__getitem__)
+    assert counts[site] > 1
+    page = client.get(f"/site/{quote(site, safe='')}").text
+    links = sorted(set(re.findall(r'href="(/(?:queue|cpu|task|site)/[^"#?]+)"', page)))
+    assert f"/queue/{quote(rows[[row['site'] for row in rows].index(site)]['queue'])}" in links
+    statuses = {each: client.get(each).status for each in links}
+    assert set(statuses.values()) == {200}, {each for each, status in statuses.items() if status != 200}
