@@ -94,7 +94,6 @@ _SHARED_ROWS, _SHARED_BY = 15_000, 80_000
 _ROWS_OF_WINDOW, _ROWS_OF_QUEUE = 450, 25
 _BYTES_OF_ROW = {"duckdb": 295, "cluster": 740}
 _FIT_S = {"duckdb": 1.0, "cluster": 1.6}  # Of a method and window
-_MOST_READ = 500_000  # Jobs of tasks with several kinds of work that a fit reads at most
 # Rows per queue of the steps that follow from fits, and their time
 _OTHER_ROWS = {"drift": 13, "decompose": 8, "watch": 1}
 _OTHER_S = 0.2
@@ -131,7 +130,8 @@ class FirstRates:
         rows = _ROWS_OF_WINDOW + _ROWS_OF_QUEUE * self._n_queues
         of_method = Cost(0, rows, rows * _BYTES_OF_ROW[self._engine], _FIT_S[self._engine])
         buckets = self._per_row("fit").times(jobs * self._buckets_per_job)
-        return Cost(min(jobs, _MOST_READ)) + of_method.times(n_methods) + buckets
+        # jobs of tasks with several kinds of work are read, too, but few tasks have them
+        return of_method.times(n_methods) + buckets
 
     def _per_row(self, step: str) -> Cost:
         return _PER_ROW[self._engine].get(step, _NOTHING)

@@ -81,10 +81,12 @@ def _variance(result: FitResult, weight: Floats) -> Floats:
     if result.rel_var.size and np.isfinite(result.sigma_int.value):
         return result.rel_var + result.sigma_int.value**2
     base = np.ones(buckets.n_buckets)
-    if weighting.kind == "jobs" and buckets.jobs is not None:
-        base = 1.0 / buckets.jobs
-    elif weighting.kind == "floor" and buckets.jobs is not None:
-        base = weighting.job_scatter**2 / buckets.jobs + weighting.floor**2
-    elif weighting.kind == "floor":
-        np.divide(1.0, weight, out=base, where=weight > 0)
+    # a weight next to nothing has an infinite variance
+    with np.errstate(over="ignore"):
+        if weighting.kind == "jobs" and buckets.jobs is not None:
+            base = 1.0 / buckets.jobs
+        elif weighting.kind == "floor" and buckets.jobs is not None:
+            base = weighting.job_scatter**2 / buckets.jobs + weighting.floor**2
+        elif weighting.kind == "floor":
+            np.divide(1.0, weight, out=base, where=weight > 0)
     return base * result.S**2

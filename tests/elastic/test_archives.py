@@ -23,8 +23,8 @@ from esjobs.records.jobs.field_check import check_fields
 from esjobs.settings import ClusterSettings
 from esjobs.store.elastic.asking import aggregation, composite, partitions, reading
 from esjobs.store.elastic.fields.field_map import load_field_map
+from esjobs.store.elastic.jobs import foreign_jobs
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
-from esjobs.store.elastic.transport import naming
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Cluster, Request
 from esjobs.store.elastic.transport.connect import connect
@@ -353,7 +353,7 @@ def test_marks_do_not_depend_on_which_indices_are_asked_together(
     assert sum(n_jobs for n_jobs, _ in together.values()) == len(jobs)
     for day in together:
         assert marks(Window.of_days(day, day)) == {day: together[day]}
-    monkeypatch.setattr(naming, "_LONGEST", 1)
+    monkeypatch.setattr(foreign_jobs, "_LONGEST", 1)
     assert marks(WINDOWS[1]) == together
     assert {key: row["n_jobs"] for key, row in groups(store, Query(("queue",), (Count(),))).items()} == {
         (site,): sum(row["queue"] == site for row in jobs) for site in ("CERN", "RAL", "IN2P3-CC_CL7")

@@ -97,7 +97,7 @@ class Results:
         require_known(self._tables, table)
         index = self._names.rows(table, partition)
         # random: processes that write at the same time need no counter
-        generation = Generation(table, partition, secrets.token_urlsafe(_NUMBER_BYTES))
+        generation = Generation(table, partition, secrets.token_hex(_NUMBER_BYTES))
         number = generation.number
         schema = table_schema(table)
         common = {"generation": number, "partition": partition}
