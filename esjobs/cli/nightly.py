@@ -19,6 +19,7 @@ from esjobs.core.errors import (
     SchemaError,
     StoreBusyError,
 )
+from esjobs.core.numbers import many
 from esjobs.entry import open as open_session
 from esjobs.issues.settings import DetectSettings
 from esjobs.pop.settings import TalpSettings
@@ -83,6 +84,9 @@ class Trigger:
             note(place, str(error), last_complete_day(self.clock()))
             raise
         forget(place)
+        unsent = outcome[1].unsent
+        if unsent:
+            _log.warning("%s not delivered yet; see: esjobs notify log", many(unsent, "message"))
         return outcome
 
     def __call__(self, pending: str | None = None) -> TriggerResult:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,28 @@ def test_serve_once_ends_with_1_where_a_file_is_missing(tmp_path: Path) -> None:
     assert ended.exit_code == 1
     assert "no jobs ended on this day; file not found" in ended.stdout
     compare_text(ended.stderr)
+
+
+def test_a_trigger_says_which_messages_wait(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        mail = {
+            "host": "127.0.0.1",
+            "port": nobody.getsockname()[1],
+            "security": "none",
+            "sender": "a@b.example",
+        }
+        operator = {"name": "ops", "role": "operator", "channel": "mail", "address": "ops@b.example"}
+        usual = settings(tmp_path).model_dump()
+        usual["notify"] = {"mail": mail, "recipients": [operator], "attempts": 1}
+        hands = Hands()
+        deliver(tmp_path, FIRST)
+        # nothing comes for the day after, so that operators have a message
+        hands.morning_after(FIRST)
+        trigger = Trigger(Settings.model_validate(usual), hands.clock, hands.patience)
+        trigger.tend()
+        assert "not delivered" not in caplog.text
+        hands.morning_after(FIRST + timedelta(days=1))
+        _, found = trigger.tend()
+    assert found.unsent == 1
+    assert "1 message not delivered yet; see: esjobs notify log" in caplog.text
