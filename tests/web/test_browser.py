@@ -166,3 +166,20 @@ def test_the_wall_says_that_it_is_old_and_not_reached(browser: "Browser", base: 
     page.clock.run_for(2 * 60_000)
     page.locator("#warning", has_text=re.compile("^No night")).wait_for()
     assert page.inner_text("#warning") == "No night ended in 26 hours."
+
+
+def test_panels_appear_with_their_heights_and_also_without_scripts(
+    browser: "Browser",  # noqa: F811
+    base: str,
+) -> None:
+    for scripts in (True, False):
+        context = browser.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(f"{base}/pages/sites.html")
+        page.locator("main").wait_for(state="visible", timeout=20_000)
+        page.locator("body > footer").wait_for(state="visible", timeout=20_000)
+        if scripts:
+            page.wait_for_function(DRAWN, timeout=20_000)
+            moving = "() => getComputedStyle(document.querySelector('main')).animationName"
+            assert page.evaluate(moving) == "none"
+        context.close()
