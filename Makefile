@@ -59,9 +59,7 @@ docs: $(VENV)/installed-test
 
 note: $(VENV)/installed-test
 	@mkdir -p build
-	$(BIN)/python -m docs.note build/method.html
-	chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer \
-		--print-to-pdf=build/method.pdf file://$(CURDIR)/build/method.html
+	$(BIN)/python -m docs.note build/method.pdf
 	@pdfinfo build/method.pdf | grep Pages
 
 $(VENV)-release/installed: .ci/release.txt

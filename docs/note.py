@@ -1,4 +1,4 @@
-"""Method note, fit to be cited, as HTML for a browser to print: ``python -m docs.note OUT.html``.
+"""Method note, fit to be cited, printed by a browser: ``python -m docs.note OUT.pdf``.
 
 Nothing is written twice: the note holds sections of ``docs/method.md`` and of ``docs/real_run.md``.
 """
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 from markdown_it import MarkdownIt
+
+from esjobs.render.printing import printed
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = (
@@ -96,4 +98,4 @@ def _embedded(found: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(note(), encoding="utf-8")
+    Path(sys.argv[1]).write_bytes(printed(note()))

@@ -1,6 +1,6 @@
 """Queries of a question to the store: groups with the parts that its metrics are made of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -77,12 +77,19 @@ def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs
 
 
 def _groups(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], jobs: Jobs) -> Groups:
-    named = {part: f"part {number}" for number, part in enumerate(wanted)}
-    metrics = tuple(replace(part, name=name) for part, name in named.items())
-    table = _table(store, by, metrics, jobs)
+    metrics = _named_parts(wanted)
+    return _groups_in(_table(store, by, tuple(metrics.values()), jobs), by, metrics)
+
+
+def _named_parts(wanted: Sequence[Part]) -> dict[Part, Part]:
+    """Return each part as a metric with a name of its own."""
+    return {part: replace(part, name=f"part {number}") for number, part in enumerate(wanted)}
+
+
+def _groups_in(table: pa.Table, by: Sequence[Dimension], metrics: Mapping[Part, Part]) -> Groups:
     return Groups(
         {dimension.name: table.column(dimension.key) for dimension in by},
-        {part: floats(table.column(name)) for part, name in named.items()},
+        {part: floats(table.column(metric.name)) for part, metric in metrics.items()},
     )
 
 
@@ -99,21 +106,19 @@ def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], 
     }
     keys = {each.key: "day" if each.key in periods else _score_key(each.key) for each in by}
     _require_of_scores(keys.values(), jobs)
-    named = {part: f"part {number}" for number, part in enumerate(wanted)}
-    metrics = tuple(replace(part, name=name) for part, name in named.items())
+    metrics = _named_parts(wanted)
     stored = tuple(dict.fromkeys(keys.values()))
-    question = Query(stored, metrics, jobs.window, jobs.where, over=SCORES)
+    question = Query(stored, tuple(metrics.values()), jobs.window, jobs.where, over=SCORES)
     table = plain(store.aggregate(question).table)
     for key, period in periods.items():
         days = table.column("day").to_pylist()
         table = table.append_column(key, pa.array([beginning(period, day) for day in days], pa.date32()))
     resolved = [key for key in keys if key not in table.column_names]
     answer = resolve_keys(table, list(keys), resolvers(store, resolved, jobs.window))
-    answer = encoded(merged(answer.select([*keys, *named.values()]), list(keys)) if keys else answer)
-    return Groups(
-        {each.name: answer.column(each.key) for each in by},
-        {part: floats(answer.column(name)) for part, name in named.items()},
-    )
+    if keys:
+        names = [metric.name for metric in metrics.values()]
+        answer = merged(answer.select([*keys, *names]), list(keys))
+    return _groups_in(encoded(answer), by, metrics)
 
 
 def _score_key(key: str) -> str:
