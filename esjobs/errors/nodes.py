@@ -30,10 +30,8 @@ LEAST_TASK_JOBS = 20
 """Jobs of a task at a site, or of a user and job name; fewer are compared by kind of work."""
 LEAST_NODE_JOBS = 2
 """Nodes with at most so many jobs in the median cannot be compared: containers, machines of a cloud."""
-_FAST, _MANY = (
-    0.25,
-    2.0,
-)  # Of a black hole: time to failure over the usual wall time, jobs per hour over others'
+# Of a black hole: time to failure over the usual wall time, and jobs per hour over others'
+_FAST, _MANY = 0.25, 2.0
 # from this rate on, at twice its past rate and this many standard errors, all of a site is ill
 _ILL_RATE, _ILL_RATIO, _ILL_ERRORS = 0.05, 2.0, 5.0
 

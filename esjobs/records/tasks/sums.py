@@ -167,7 +167,9 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
 
 def read_queue_sums(store: JobStore, window: Window) -> TaskSums:
     """Read the visible buckets of a window, added up by task key and queue; memory as :func:`read_sums`."""
-    return _added_up(store, window, (), Adder()).fine().level("queue")
+    sums = _added_up(store, window, (), Adder()).fine().level("queue")
+    require_room(len(sums))
+    return sums
 
 
 def _added_up(store: JobStore, window: Window, where: Sequence[Filter], adder: "Adder") -> "Adder":
