@@ -47,7 +47,7 @@ class Scores(Facade):
         ...         session.scores.rank("user", "score_cpu")
         ...     except NoResultError as error:
         ...         print(error)
-        no scored job; run: esjobs score
+        no scored job; run: esjobs score, or see the reasons: esjobs show scores
         """
         from esjobs.scores.rank import rank
 
