@@ -112,8 +112,8 @@ MISTAKES = (
     Mistake(
         "weights ignored",
         "fit/factors.py",
-        "buckets, weight = source, weighting.weight",
-        "buckets, weight = source, empty",
+        "buckets, weight, rel_var = source, weighting.weight, all_rel_var",
+        "buckets, weight, rel_var = source, EMPTY, all_rel_var",
         "minimum",
     ),
     Mistake(
@@ -205,7 +205,7 @@ MISTAKES = (
     Mistake(
         "a saddle taken for the minimum",
         "fit/solve.py",
-        "if known is None and mode == PAPER:",
+        "if last is None and mode == PAPER:",
         "if False:",
         "hard_starts",
     ),
@@ -232,17 +232,17 @@ MISTAKES = (
     ),
     Mistake(
         "line weighted with 1 / sigma^2 alone",
-        "line/location.py",
-        "full = variance + tau[:, None] ** 2",
-        "full = variance[None, :] + 0.0 * tau[:, None]",
-        "line",
+        "line/declarations.py",
+        "honest * _density(y[:, None] - m, variance[:, None] + tau**2)",
+        "honest * _density(y[:, None] - m, variance[:, None] + 0.0 * tau)",
+        "line or declarations",
     ),
     Mistake(
         "a site is left in its own line",
         "line/deviations.py",
-        "entries.group[None, :] != present[:, None]",
-        "entries.group[None, :] >= -present[:, None] - 1",
-        "line",
+        "mixture.lines_without(entries.group, n_codes)",
+        "mixture.lines_without(entries.group + n_codes, 2 * n_codes)",
+        "line or declarations",
     ),
     Mistake(
         "strays judged without what the fit takes up",
@@ -284,12 +284,13 @@ MISTAKES = (
 
 def plant(mistake: Mistake, folder: Path) -> None:
     """Copy package and tests, and put the mistake in; raises ValueError unless its place is found once."""
-    for package in ("fitters", "esjobs", "dashboards"):  # esjobs takes only its own neighbours
+    for package in ("fitters", "esjobs", "dashboards", "scheduler"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     ignored = shutil.ignore_patterns("__pycache__", "test_speed.py")
     for tests in ("fitters", "servers"):  # the latter holds fixtures that all tests load
         shutil.copytree(ROOT / "tests" / tests, folder / "tests" / tests, ignore=ignored)
-    shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
+    for plugin in ("conftest", "durations", "messages"):
+        shutil.copy(ROOT / "tests" / f"{plugin}.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     target = folder / "fitters" / mistake.file
     target.write_text(with_mistake(mistake), encoding="utf-8")
@@ -303,24 +304,24 @@ def with_mistake(mistake: Mistake) -> str:
     return text.replace(mistake.old, mistake.new)
 
 
-def caught_by(mistake: Mistake, *, everything: bool) -> tuple[str, float]:
-    """The first test that fails, empty if none does; and the seconds it took."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "checkout"
-        (Path(place) / "shared").symlink_to(ROOT.parent / "shared")  # tests look for real jobs beside them
-        plant(mistake, folder)
-        chosen = [] if everything else ["-k", mistake.tests]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/fitters"]
-        began = time.perf_counter()
-        environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        for compiled in ("layout", "fit"):  # the compiled code of the package itself serves as well
-            kept = Path("fitters", compiled, "__pycache__")
-            if mistake.file != f"{compiled}/kernels.py":
-                shutil.copytree(ROOT / kept, folder / kept, dirs_exist_ok=True)
-        run = subprocess.run(
-            [*command, *chosen], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        seconds = time.perf_counter() - began
+def caught_by(mistake: Mistake, place: Path, *, everything: bool) -> tuple[str, float]:
+    """The first test that fails, empty if none does; and the seconds. ``place``: where copies are made."""
+    folder = place / "checkout"
+    shutil.rmtree(folder, ignore_errors=True)
+    plant(mistake, folder)
+    chosen = [] if everything else ["-k", mistake.tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/fitters"]
+    began = time.perf_counter()
+    # one folder for all: what a mistake leaves as it is is compiled once
+    environment = os.environ | {
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(place / "kernels"),
+    }
+    run = subprocess.run(
+        [*command, *chosen], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    seconds = time.perf_counter() - began
     if run.returncode not in (0, 1):
         raise RuntimeError(f"{mistake.name}: pytest ended with {run.returncode}\n{run.stderr[-2000:]}")
     if run.returncode and "FAILED" not in run.stdout:
@@ -345,12 +346,15 @@ def main() -> int:
         print(f"{len(MISTAKES)} mistakes have their place")
         return 0
     rows = []
-    for mistake in MISTAKES:
-        if options.only and mistake.name not in options.only:
-            continue
-        test, seconds = caught_by(mistake, everything=options.all)
-        rows.append((mistake, test))
-        print(f"{'caught' if test else 'MISSED':8} {seconds:5.1f} s  {mistake.name}: {test}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "shared").symlink_to(ROOT.parent / "shared")  # tests look for real jobs beside them
+        for mistake in MISTAKES:
+            if options.only and mistake.name not in options.only:
+                continue
+            test, seconds = caught_by(mistake, place, everything=options.all)
+            rows.append((mistake, test))
+            print(f"{'caught' if test else 'MISSED':8} {seconds:5.1f} s  {mistake.name}: {test}", flush=True)
     missed = sum(not test for _, test in rows)
     if options.out:
         lines = [
