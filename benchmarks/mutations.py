@@ -287,7 +287,7 @@ def plant(mistake: Mistake, folder: Path) -> None:
     for package in ("fitters", "esjobs", "dashboards", "scheduler"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     ignored = shutil.ignore_patterns("__pycache__", "test_speed.py")
-    for tests in ("fitters", "servers"):  # the latter holds fixtures that all tests load
+    for tests in ("fitters", "servers", "golden/messages"):  # the latter two are what plugins of pytest read
         shutil.copytree(ROOT / "tests" / tests, folder / "tests" / tests, ignore=ignored)
     for plugin in ("conftest", "durations", "messages"):
         shutil.copy(ROOT / "tests" / f"{plugin}.py", folder / "tests")

@@ -49,6 +49,20 @@ def test_a_tiny_error_does_not_drag_the_line() -> None:
     assert after.points.verdict[0] == "deviates"
 
 
+def test_each_point_is_compared_with_the_line_of_the_other_groups() -> None:
+    own, whole = [], []
+    for seed in range(20):
+        k, k_err, c, _ = toy_line(np.random.default_rng(seed), 8)
+        group = np.arange(8) // 2
+        line = fit_line(k, k_err, c, group=group)
+        for name in range(4):
+            others = group != name
+            rest = fit_line(k[others], k_err[others], c[others], group=group[others]).slope
+            own.extend(np.log(line.points.expected_k[~others] / c[~others] / rest))
+            whole.extend(np.log([line.slope / rest] * 2))
+    assert np.std(own) < 0.4 * np.std(whole)
+
+
 def test_deviations_leave_the_own_group_out_and_pulls_are_as_wide_as_they_say() -> None:
     rng = np.random.default_rng(3)
     pulls = []
