@@ -45,7 +45,7 @@ def read_labels(path: Path) -> Labels:
     A row without a rule is a job with nothing to be found. Raises :class:`InputError` for a wrong file.
     """
     found: dict[tuple[str | None, str], set[str]] = defaultdict(set)
-    for line, row in cells(text_of(path, path, "labels"), path, ("job_id", "rule"), ","):
+    for line, row in cells(text_of(path, path, "labels"), path, ("job_id", "rule"), "labels"):
         if not row["job_id"]:
             raise InputError(f"{path}, line {line}: job_id is empty")
         found[row.get("source") or None, row["job_id"]] |= {row["rule"]} if row["rule"] else set()

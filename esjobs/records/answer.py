@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-# Rows of an answer that a notebook shows.
-_SHOWN_ROWS = 60
-
 
 class Answer:
     """Rows of an answer with their notes; iterating yields one dictionary per row, missing values are None.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +97,12 @@ class Declared(Facade):
     def import_references(self, file: str | Path, *, form: str) -> RunReport:
         """Import published scores of CPU models; :class:`UsageError` for an unknown form."""
         from esjobs.records.ingest.formats.sources import REFERENCE_SOURCES
-        from esjobs.records.jobs.references import import_references
+        from esjobs.records.jobs.ingest import ingest
 
         for source in REFERENCE_SOURCES:
             if source.name == form:
-                return import_references(self._context.opener, source, Path(file), now=self._context.clock())
+                report = ingest(self._context.opener, source, [Path(file)], {}, now=self._context.clock())
+                return replace(report, step="reference import", rows_become="scores")
         forms = ", ".join(source.name for source in REFERENCE_SOURCES)
         raise UsageError(f"unknown reference format '{form}'; use one of: {forms}")
 

@@ -1,6 +1,7 @@
 """Filter values as types of their fields."""
 
 import math
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 
 from esjobs.core.errors import UsageError, WindowError
@@ -12,27 +13,14 @@ from esjobs.core.window import parse_time
 def typed(name: str, kind: FieldType, value: Value) -> list[object]:
     """Return the value as a field's type; empty if no value can equal it.
 
-    Times are :func:`naive`. Raises :class:`UsageError` for text that is not of the type.
+    Times are :func:`naive`. Raises :class:`UsageError` for text that is not of the type, and for types that
+    no query can search.
     """
+    if kind not in _TYPED:
+        what = "is bytes" if kind == "bytes" else f"is a {kind}"
+        raise UsageError(f"'{name}' {what}, which a query cannot search")
     try:
-        match kind:
-            case "keyword" | "text":
-                # a query may give 42 for a field that stores texts
-                return [value if isinstance(value, str) else str(value)]
-            case "integer":
-                return _integer(value)
-            case "number":
-                # NaN equals nothing, itself included
-                return [] if math.isnan(float(value)) else [float(value)]
-            case "boolean":
-                return [{"true": True, "1": True, "false": False, "0": False}[str(value).lower()]]
-            case "time":
-                return [naive(parse_time(str(value)))]
-            case "day":
-                return [date.fromisoformat(str(value))]
-            case "map" | "list" | "bytes":
-                what = "is bytes" if kind == "bytes" else f"is a {kind}"
-                raise UsageError(f"'{name}' {what}, which a query cannot search")
+        return _TYPED[kind](value)
     except (ValueError, KeyError, WindowError, OverflowError):
         raise UsageError(f"'{value}' is not a value of '{name}', which is of type {kind}") from None
 
@@ -49,3 +37,20 @@ def _integer(value: Value) -> list[object]:
         return []
     # beyond 64 bits no stored value can equal it, and an engine would refuse to bind it
     return [int(value)] if -(2**63) <= value < 2**63 else []
+
+
+def _number(value: Value) -> list[object]:
+    # NaN equals nothing, itself included
+    return [] if math.isnan(float(value)) else [float(value)]
+
+
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_TYPED: Mapping[str, Callable[[Value], list[object]]] = {
+    # a query may give 42 for a field that stores texts
+    **dict.fromkeys(("keyword", "text"), lambda value: [str(value)]),
+    "integer": _integer,
+    "number": _number,
+    "boolean": lambda value: [_TRUTHS[str(value).lower()]],
+    "time": lambda value: [naive(parse_time(str(value)))],
+    "day": lambda value: [date.fromisoformat(str(value))],
+}

@@ -95,7 +95,7 @@ def _ratios(row: Mapping[str, Any], error: float) -> dict[str, float]:
 def read_prices(path: Path) -> dict[str, dict[str, float]]:
     """Return price, cores and power by canonical CPU model; the last row of a model counts."""
     offers = {}
-    for line, row in cells(text_of(path, path, "prices"), path, ("cpu_model", "price"), ","):
+    for line, row in cells(text_of(path, path, "prices"), path, ("cpu_model", "price"), "prices"):
         (model,) = resolve_names([row["cpu_model"]])
         if model is None:
             raise InputError(f"{path}, line {line}: '{row['cpu_model'][:60]}' does not name a CPU model")

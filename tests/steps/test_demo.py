@@ -43,7 +43,7 @@ def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
     assert others <= 1
     isle = flags[flags["name"].isin(truth.island)]
     assert set(isle["verdict"]) <= {"via CPU models", "not comparable", "too few"}
-    defaults = flags[flags["name"].isin([queue.name for queue in truth.queues if queue.default_declared])]
+    defaults = flags[flags["name"].isin([queue.name for queue in truth.queues if queue.origin == "default"])]
     assert not set(defaults["verdict"]) & {"deviates", "ok", "undecided"}
 
 

@@ -45,11 +45,6 @@ class QueueTruth:
         return self.factor != 1.0
 
     @property
-    def default_declared(self) -> bool:
-        """True if the queue has a default in place of a measurement."""
-        return self.origin == "default"
-
-    @property
     def short_jobs(self) -> bool:
         """True if the jobs of the queue have fewer events than others."""
         return self.events_factor < 1.0

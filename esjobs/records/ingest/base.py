@@ -54,6 +54,18 @@ RESERVED = {"processing_type": (ALL_TYPES,)}
 """Values with a meaning of their own: ``all`` stands for every processing type together."""
 
 
+_SHOWN = 60
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a cell as messages quote it.
+
+    >>> shortened("7" * 100) == "7" * 60 + "…"
+    True
+    """
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
 @dataclass(frozen=True)
 class Reject:
     """A rejected row. ``line`` counts from 1 (header = line 1; rows of a Parquet file from 1).
@@ -159,6 +171,14 @@ def require_source(candidate_source: object) -> Source:
             "esjobs.records.ingest.base.Source"
         )
     return cast("Source", candidate_source)
+
+
+def load_facts(
+    form: str, contents: Sequence[tuple[str, str]], fill: Mapping[str, object], **more: object
+) -> dict[str, object]:
+    """Return what a load is named by unless its source says otherwise; see :class:`Source`."""
+    filled = {name: str(value) for name, value in fill.items()}
+    return {"format": form, "files": contents, "fill": filled, **more}
 
 
 def with_map(source: Source, path: Path) -> Source:

@@ -23,14 +23,13 @@ from esjobs.records.ingest.base import (
     MAX_NUMBER,
     RESERVED,
     RowError,
+    shortened,
 )
 from esjobs.records.ingest.convert import bools
 from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import END_BEFORE_START
 
 Mask = npt.NDArray[np.bool_]
-
-_SHOWN = 60
 
 
 def sound(batch: pa.RecordBatch, table: Table | None, refusals: Refusals) -> pa.RecordBatch:
@@ -47,9 +46,8 @@ def sound(batch: pa.RecordBatch, table: Table | None, refusals: Refusals) -> pa.
         bad |= mask
         room = refusals.room(reason, column.name)
         for row in fresh[:room].tolist():
-            text = str(batch.column(column.name)[row])
-            shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-            detail = f"{column.name} contains '{shown}'; accepted: {accepted}"
+            text = shortened(str(batch.column(column.name)[row]))
+            detail = f"{column.name} contains '{text}'; accepted: {accepted}"
             job_id = batch.column("job_id")[row].as_py() if "job_id" in batch.schema.names else None
             error = RowError(reason, column.name, detail)
             refusals.refuse(error, int(_lines(batch, np.array([row]))[0]), str(job_id or ""))

@@ -80,22 +80,23 @@ def convert(cells: pa.Array, column: Column, layout: Layout) -> Values:
     return converted
 
 
+_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+# Kinds of Parquet columns that convert to a type of the catalogue; of other types also truth values.
+_ACCEPTED = {
+    "map": (pa.types.is_map, pa.types.is_struct),
+    "time": (*_NUMERIC, pa.types.is_timestamp, pa.types.is_date),
+    **dict.fromkeys(("number", "integer"), _NUMERIC),
+}
+
+
 def acceptable(kind: pa.DataType, column: Column) -> bool:
     """True if a Parquet column of this type converts to the column's type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_null(kind) or _is_text(kind):
         return True
-    types = pa.types
-    if column.type == "map":
-        return bool(types.is_map(kind) or types.is_struct(kind))
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return True
-    if column.type == "time":
-        return bool(types.is_timestamp(kind) or types.is_date(kind))
-    if column.type in ("number", "integer"):
-        return False
-    return bool(types.is_boolean(kind) and not column.whole_number)
+    other = _NUMERIC if column.whole_number else (*_NUMERIC, pa.types.is_boolean)
+    return any(accepts(kind) for accepts in _ACCEPTED.get(column.type, other))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -13,7 +13,16 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.records.ingest.base import FIRST_YEAR, LARGEST, LAST_YEAR, MAX_COUNT, MAX_NUMBER, Parsed, RowError
+from esjobs.records.ingest.base import (
+    FIRST_YEAR,
+    LARGEST,
+    LAST_YEAR,
+    MAX_COUNT,
+    MAX_NUMBER,
+    Parsed,
+    RowError,
+    shortened,
+)
 from esjobs.records.ingest.convert import (
     INFINITE,
     NOT_NUMBER,
@@ -31,7 +40,6 @@ _Codes = npt.NDArray[np.uint8]
 # Beyond the codes of `REASONS`: a required field without a value.
 MISSING = 100
 END_BEFORE_START = "end before start"
-_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -240,8 +248,7 @@ def _wrong(block: Block, binding: Binding, row: int, spec: Field, code: int) -> 
         return RowError(_reason(spec, code), spec.name, detail)
     name, text = _offending_cell(block, binding, row, names)
     column = f"column {name}" if name != spec.name else spec.name
-    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-    detail = f"{column} contains '{shown}'; accepted: {_accepted(binding, spec, code)}"
+    detail = f"{column} contains '{shortened(text)}'; accepted: {_accepted(binding, spec, code)}"
     return RowError(_reason(spec, code), spec.name, detail)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any, cast
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from esjobs.core.words import INVALID
 from esjobs.publish.publication import Outcome, read_table
 from esjobs.records.jobs import resolution
 from esjobs.records.jobs.day_spans import adjacent, spans
-from esjobs.records.jobs.late_jobs import LateJobs, adding, fingerprints_by_day, progress_of
+from esjobs.records.jobs.late_jobs import DaysMade, LateJobs, adding, fingerprints_by_day, progress_of
 from esjobs.records.names.cpu_models import RESOLVER_VERSION
 from esjobs.schema.jobs import BUCKETS, DAYS
 from esjobs.store.base import Change, CostEstimate, Expiring, Hide, JobStore, Span
@@ -76,13 +77,66 @@ def aggregate(
     """
     began = time.perf_counter()
     window.require_whole_days("aggregate")
+    days = _survey(store, window, rules, rebuild=rebuild)
+    able = store.capabilities()
+    if days.stale and isinstance(store, CostEstimate):
+        store.foresee([_bucket_query(run, rules) for run in _contiguous(days.stale, {}, len(days.stale))])
+    work = _Rewriting(store, rules, days.existing, days.books, [*days.emptied])
+    # before the stale days, which a day joins if its late jobs cannot be added
+    late = days.found.late
+    added = {day for day in late if work.add_late(day, late[day], days.prints[day]["fingerprint"])}
+    report_progress = progress or (lambda *_: None)
+    remade = [day for day in days.stale if day not in added]
+    for span in _contiguous(remade, days.n_jobs, able.days_per_aggregate):
+        report_progress("aggregating", days.stale.index(span[0]), len(days.stale))
+        work.make_again(span, days.prints)
+    report_progress("aggregating", len(days.stale), len(days.stale))
+    n_days = len(days.prints) + len(days.kept)
+    report = _report(run, window, rules, work.books, n_days, len(days.stale), work.n_buckets)
+    notes = tuple(_notes(days.kept, days.lost, able.undated))
+    return Outcome(replace(report, notes=notes, seconds=time.perf_counter() - began), written=work.changes)
+
+
+@dataclass(frozen=True)
+class _Days:
+    """State of the days of a window. ``prints``: of days with jobs; ``existing``: rows of their books.
+
+    ``kept``: days whose jobs an archive has forgotten; ``lost``: those whose buckets lack jobs.
+    """
+
+    prints: Mapping[date, Mapping[str, Any]]
+    existing: Sequence[Mapping[str, Any]]
+    kept: set[date]
+    lost: Sequence[date]
+    emptied: Sequence[Hide]
+    found: DaysMade
+
+    @cached_property
+    def stale(self) -> list[date]:
+        """Days to be made again, in order."""
+        return [day for day in sorted(self.prints) if day not in self.found.fresh]
+
+    @property
+    def n_jobs(self) -> dict[date, int]:
+        """Stored jobs by day."""
+        return {day: row["n_jobs"] for day, row in self.prints.items()}
+
+    @property
+    def books(self) -> list[Any]:
+        """Rows of the books that stay."""
+        return [row for row in self.existing if row["day"] in self.found.fresh | self.kept]
+
+
+def _survey(store: JobStore, window: Window, rules: CleaningRules, *, rebuild: bool) -> _Days:
+    """Compare the buckets of a window with its jobs.
+
+    Raises :class:`NoJobsError` for a window without any; its buckets are retired then.
+    """
     # first of all: jobs that come later unbalance the books of their day, and it is made again
-    prints = store.day_fingerprints(window).to_pylist()
+    prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
     existing = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
-    current = {row["day"]: row["fingerprint"] for row in prints}
-    days = sorted(current)
     lost = lost_days(store, window, existing)
-    without_jobs = {row["day"] for row in existing} - set(days)
+    without_jobs = {row["day"] for row in existing} - prints.keys()
     kept = set() if rebuild else forgotten_days(store, without_jobs) - set(lost)
     emptied = _emptied(store, without_jobs, kept)
     # before the error: days whose jobs are gone must not keep their buckets
@@ -90,28 +144,14 @@ def aggregate(
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     # a lost day without jobs is among those emptied: there is nothing to make it from
-    lost = [day for day in lost if day in current]
+    lost = [day for day in lost if day in prints]
     # lost days say in their books what their buckets no longer hold
-    parts = {} if rebuild else _made(existing, set(current) - set(lost), rules)
-    found = progress_of(store, parts, current, _same)
-    stale = [day for day in days if day not in found.fresh]
-    books = [row for row in existing if row["day"] in found.fresh | kept]
-    able = store.capabilities()
-    if stale and isinstance(store, CostEstimate):
-        store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
-    work = _Rewriting(store, rules, existing, books, [*emptied])
-    # before the stale days, which a day joins if its late jobs cannot be added
-    added = {day for day, jobs in found.late.items() if work.add_late(day, jobs, current[day])}
-    fingerprints = {row["day"]: row for row in prints}
-    n_jobs = {row["day"]: row["n_jobs"] for row in prints}
-    report_progress = progress or (lambda *_: None)
-    for span in _contiguous([day for day in stale if day not in added], n_jobs, able.days_per_aggregate):
-        report_progress("aggregating", stale.index(span[0]), len(stale))
-        work.make_again(span, fingerprints)
-    report_progress("aggregating", len(stale), len(stale))
-    report = _report(run, window, rules, work.books, len(days) + len(kept), len(stale), work.n_buckets)
-    notes = tuple(_notes(kept, lost, able.undated))
-    return Outcome(replace(report, notes=notes, seconds=time.perf_counter() - began), written=work.changes)
+    made = {} if rebuild else _made(existing, prints.keys() - set(lost), rules)
+    return _Days(prints, existing, kept, lost, emptied, progress_of(store, made, _current(prints), _same))
+
+
+def _current(prints: Mapping[date, Mapping[str, Any]]) -> dict[date, str]:
+    return {day: row["fingerprint"] for day, row in prints.items()}
 
 
 @dataclass
@@ -242,8 +282,7 @@ def days_and_late_jobs(
     columns = ["day", "fingerprint", "rules", "resolver"]
     made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
     prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
-    now = {day: row["fingerprint"] for day, row in prints.items()}
-    found = progress_of(store, _made(made, set(now), rules), now, _same)
+    found = progress_of(store, _made(made, prints.keys(), rules), _current(prints), _same)
     behind = {day: prints[day]["n_jobs"] for day in sorted(prints) if day not in found.fresh}
     return behind, {day: jobs.n_jobs for day, jobs in found.late.items()}
 

@@ -73,30 +73,41 @@ def _meets(condition: Condition, value: str | None) -> bool:
 
 
 def _one_of(field: Field, conditions: Sequence[Condition]) -> list[Filter]:
-    equal: list[str | int | float] = []
-    others: list[_Alternative] = []
-    for condition in conditions:
-        if condition.operator == "is missing":
-            others.append(Missing(field.name))
-        elif condition.operator == "~":
-            _require_text(field, condition)
-            others.append(Like(field.name, condition.values))
-        elif field.type == "time":
-            others += [_within(field, value, condition) for value in condition.values]
-        elif field.type == "day":
-            for value in condition.values:
-                # a month or year is a span; single days are listed together, in one filter
-                first, last = _days(field, value, condition)
-                if first == last:
-                    equal.append(str(first))
-                else:
-                    others.append(Days(field.name, first, last))
-        else:
-            equal += [_value(field, value, condition) for value in condition.values]
-    others = list(dict.fromkeys(others))
+    found = list(dict.fromkeys(each for condition in conditions for each in _alternatives(field, condition)))
+    others: list[_Alternative] = [each for each in found if not isinstance(each, In)]
+    # single values are listed together, in one filter
+    equal = dict.fromkeys(value for each in found if isinstance(each, In) for value in each.values)
     if equal:
-        others.insert(0, In(field.name, tuple(dict.fromkeys(equal))))
+        others.insert(0, In(field.name, tuple(equal)))
     return [others[0]] if len(others) == 1 else [Either(tuple(others))]
+
+
+def _alternatives(field: Field, condition: Condition) -> list[_Alternative]:
+    if condition.operator == "is missing":
+        return [Missing(field.name)]
+    if condition.operator == "~":
+        _require_text(field, condition)
+        return [Like(field.name, condition.values)]
+    if field.type == "time":
+        return [_within(field, value, condition) for value in condition.values]
+    if field.type == "day":
+        return [_on_days(field.name, *_days(field, value, condition)) for value in condition.values]
+    return [In(field.name, tuple(_value(field, value, condition) for value in condition.values))]
+
+
+def _on_days(name: str, first: date, last: date) -> In | Days:
+    # a month or year is a span
+    return In(name, (str(first),)) if first == last else Days(name, first, last)
+
+
+# Types whose values have no order, and how a comparison of them is refused.
+_UNORDERED = {
+    **dict.fromkeys(
+        ("keyword", "text"),
+        "is text, which cannot be compared with < or >; use =, !=, ~, !~, is missing or is present",
+    ),
+    "boolean": "is true or false, which cannot be compared with < or >",
+}
 
 
 def _each_of(field: Field, condition: Condition) -> list[Filter]:
@@ -107,22 +118,14 @@ def _each_of(field: Field, condition: Condition) -> list[Filter]:
         _require_text(field, condition)
         # a missing text is neither like a pattern nor unlike it
         return [Present(name), NotLike(name, condition.values)]
-    match field.type:
-        case "keyword" | "text":
-            if operator != "!=":
-                raise UsageError(
-                    f"'{condition}': {name} is text, which cannot be compared with < or >; use =, !=, ~, !~, "
-                    "is missing or is present"
-                )
-            return [NotIn(name, condition.values)]
-        case "boolean":
-            if operator != "!=":
-                raise UsageError(
-                    f"'{condition}': {name} is true or false, which cannot be compared with < or >"
-                )
-            excluded = {_truth(field, value, condition) for value in condition.values}
-            return [In(name, tuple(value for value in ("true", "false") if value not in excluded))]
-    return [_comparison(field, value, condition) for value in condition.values]
+    if field.type not in _UNORDERED:
+        return [_comparison(field, value, condition) for value in condition.values]
+    if operator != "!=":
+        raise UsageError(f"'{condition}': {name} {_UNORDERED[field.type]}")
+    if field.type != "boolean":
+        return [NotIn(name, condition.values)]
+    excluded = {_truth(field, value, condition) for value in condition.values}
+    return [In(name, tuple(value for value in ("true", "false") if value not in excluded))]
 
 
 def _comparison(field: Field, value: str, condition: Condition) -> Filter:

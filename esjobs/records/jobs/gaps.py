@@ -46,20 +46,23 @@ class Gaps:
         for_fits = self._for_fits
         if for_fits is None:
             for_fits = min(self._rows["task_id"], self._rows["events"]) < self._total
-        reasons = {rule.keep.field: rule.reason for rule in CleaningRules().drops() if rule.missing == "drop"}
         notes = []
         for name, words in COUNTED.items():
             rows = self._rows[name]
             # a cluster without events has no fit to lose
-            if not rows or not (for_fits or name == "cores"):
-                continue
-            cost = "these jobs count for their queue, but for no CPU model"
-            if not for_fits:
-                cost = "these jobs have no core-hours"
-            elif name in reasons:
-                cost = f"these jobs are dropped ({reasons[name]}) and enter no fit"
-            notes.append(f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} {words}: {cost}")
+            if rows and (for_fits or name == "cores"):
+                lacks = "row lacks" if rows == 1 else "rows lack"
+                notes.append(f"{rows:,} {lacks} {words}: these jobs {_cost(name, for_fits=for_fits)}")
         return notes
+
+
+def _cost(name: str, *, for_fits: bool) -> str:
+    if not for_fits:
+        return "have no core-hours"
+    reasons = {rule.keep.field: rule.reason for rule in CleaningRules().drops() if rule.missing == "drop"}
+    if name in reasons:
+        return f"are dropped ({reasons[name]}) and enter no fit"
+    return "count for their queue, but for no CPU model"
 
 
 def change_notes(counts: PutCounts) -> list[str]:

@@ -4,7 +4,9 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import cast
@@ -16,7 +18,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.publish.publication import read_table, rows_table
-from esjobs.records.ingest.base import Source
+from esjobs.records.ingest.base import Source, load_facts
 from esjobs.records.ingest.reading.inputs import Input, inputs
 from esjobs.records.jobs.gaps import change_notes
 from esjobs.records.jobs.reading import JOBS, Progress, Reading
@@ -116,6 +118,16 @@ def _require_used(fill: Mapping[str, object], source: Source, reading: Reading) 
         )
 
 
+@dataclass
+class _Written:
+    """Writes of a load so far. ``jobs_changed``: None if nobody knows."""
+
+    books: dict[str, Put] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    jobs_changed: int | None = None
+
+
 def _store(
     store: JobStore,
     listed: Mapping[str, object],
@@ -126,50 +138,64 @@ def _store(
     # ``jobs`` None: none were read, and stored jobs are not touched
     load_id = str(listed["load_id"])
     existing = read_table(store, LOADS, [In("load_id", (load_id,))])
-    changes: list[Change] = []
-    books: dict[str, Put] = {}
-    notes: list[str] = []
-    jobs_changed: int | None = None
+    enters = jobs is not None and not existing.num_rows
     # an entry before the first row: a load that is killed can be found, and undone
-    if jobs is not None and not existing.num_rows:
+    if enters:
         store.publish([store.replace(LOADS, load_id, _load_row(listed, state="started"))])
+    done = _Written()
     try:
-        if jobs is not None:
-            counts = store.put_jobs(jobs, load_id)
-            reading.supersede(counts.superseded_rows)
-            books[JOBS] = Put(counts.stored, counts.updated, counts.unchanged)
-            # of a load that broke off, the first attempt may have put the jobs: what it changed nobody knows
-            jobs_changed = counts.jobs_changed or (None if existing.num_rows else 0)
-            notes.extend(change_notes(counts))
-        elif reading.rows_in[JOBS] or not reading.tables:
-            books[JOBS] = Put(0, 0, 0)
-            jobs_changed = 0
-        for table, tables in reading.tables.items():
-            written, books[table.name], remarks = tables.write(
-                store, load_id, cast("datetime", listed["loaded_at"])
-            )
-            changes.extend(written)
-            notes.extend(remarks)
+        _write(store, listed, jobs, reading, done, first=not existing.num_rows)
     except BaseException:
-        if not existing.num_rows:
+        if enters:
             with contextlib.suppress(StoreError):  # the entry then says that the load never ended
-                if JOBS in books and jobs is not None:
+                if JOBS in done.books:
                     store.undo_load(load_id)
-                if jobs is not None:
-                    store.publish([Hide(LOADS, load_id)])
+                store.publish([Hide(LOADS, load_id)])
         raise
     # rows were written again, but the account of the first time says what they changed
     if "complete" in existing.column("state").to_pylist():
-        notes.append(
+        done.notes.append(
             f"these files were already loaded ({load_id}); esjobs show loads keeps the first account"
         )
-    elif JOBS in books or any(not table.entered for table in reading.tables):
-        changes += _account(store, listed, reading, spool, books, jobs_changed)
+    elif _is_accounted(done, reading):
+        done.changes += _account(store, listed, reading, spool, done)
         if reading.reasons:
-            notes.append("rejected rows with reason, file and line: esjobs show rejects")
-    if changes:
-        store.publish(changes)
-    return books, notes
+            done.notes.append("rejected rows with reason, file and line: esjobs show rejects")
+    if done.changes:
+        store.publish(done.changes)
+    return done.books, done.notes
+
+
+def _is_accounted(done: _Written, reading: Reading) -> bool:
+    # rows that people entered are their own account
+    return JOBS in done.books or not all(table.entered for table in reading.tables)
+
+
+def _write(
+    store: JobStore,
+    listed: Mapping[str, object],
+    jobs: Iterable[pa.RecordBatch] | None,
+    reading: Reading,
+    done: _Written,
+    *,
+    first: bool,
+) -> None:
+    load_id = str(listed["load_id"])
+    if jobs is not None:
+        counts = store.put_jobs(jobs, load_id)
+        reading.supersede(counts.superseded_rows)
+        done.books[JOBS] = Put(counts.stored, counts.updated, counts.unchanged)
+        # of a load that broke off, the first attempt may have put the jobs: what it changed nobody knows
+        done.jobs_changed = counts.jobs_changed or (0 if first else None)
+        done.notes += change_notes(counts)
+    elif reading.rows_in[JOBS] or not reading.tables:
+        done.books[JOBS] = Put(0, 0, 0)
+        done.jobs_changed = 0
+    for table, rows in reading.tables.items():
+        written, put, remarks = rows.write(store, load_id, cast("datetime", listed["loaded_at"]))
+        done.books[table.name] = put
+        done.changes += written
+        done.notes += remarks
 
 
 def _account(
@@ -177,10 +203,9 @@ def _account(
     listed: Mapping[str, object],
     reading: Reading,
     spool: RejectSpool,
-    books: Mapping[str, Put],
-    jobs_changed: int | None,
+    done: _Written,
 ) -> list[Change]:
-    load_id = str(listed["load_id"])
+    load_id, books = str(listed["load_id"]), done.books
     complete = _load_row(
         listed,
         state="complete",
@@ -190,7 +215,7 @@ def _account(
         rejected=reading.rejected.total(),
         first_end=reading.first,
         last_end=reading.last,
-        jobs_changed=jobs_changed,
+        jobs_changed=done.jobs_changed,
         unchanged=books[JOBS].unchanged if JOBS in books else None,
         **(reading.gaps.columns() if JOBS in books else {}),
     )
@@ -235,11 +260,8 @@ def _load_id(source: Source, files: Sequence[Input], fill: Mapping[str, object])
             raise InputError(f"cannot read {file}: {error.strerror}; use an existing file") from error
         # with the name, in which some formats have facts: PanDA the task
         contents.append((file.name, digest.hexdigest()))
-    facts = getattr(source, "load_facts", None)
-    if facts is not None:
-        return content_id(facts(contents, fill))
-    filled = {name: str(value) for name, value in fill.items()}
-    return content_id({"format": source.name, "files": contents, "fill": filled})
+    facts = getattr(source, "load_facts", partial(load_facts, source.name))
+    return content_id(facts(contents, fill))
 
 
 def _report(

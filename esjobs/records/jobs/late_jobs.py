@@ -59,25 +59,30 @@ def progress_of(
     (:class:`Adding`).
     """
     found = DaysMade({day for day, digests in made.items() if digests == {now.get(day)}})
-    left = {day for day, digests in made.items() if digests and day in now} - found.fresh
+    left = {day for day in made.keys() & now.keys() if made[day]} - found.fresh
     if not left or not isinstance(store, Adding):
         return found
     for day, of_day in _loads_of(store, left).items():
-        last = {digest(day, row["fingerprint"]): number for number, row in enumerate(of_day)}
-        # The last load must lead to the jobs of now, and every row must be of an earlier state: otherwise
-        # jobs were corrected or withdrawn.
-        if last.get(now[day]) != len(of_day) - 1 or not last.keys() >= made[day]:
-            continue
+        upto = _last_seen([digest(day, row["fingerprint"]) for row in of_day], made[day], now[day])
         # rows in parts, of which the last has seen all jobs
-        if now[day] in made[day]:
+        if upto == len(of_day) - 1:
             found.fresh.add(day)
-            continue
-        upto = max(last[each] for each in made[day])
-        n_late = _few_late(of_day, upto)
-        if n_late is not None and len(made[day]) <= _MOST_PARTS:
+        elif upto is not None and (n_late := _few_late(of_day, upto, len(made[day]))) is not None:
             later = store.jobs_of_loads(of_day[upto]["load"], of_day[-1]["load"])
             found.late[day] = LateJobs(later, n_late)
     return found
+
+
+def _last_seen(digests: Sequence[str], made: AbstractSet[str], now: str) -> int | None:
+    """Return the number of the last load that the rows of a day have seen.
+
+    None where jobs were corrected or withdrawn: then the last load does not lead to the jobs of now, or some
+    row is of no earlier state.
+    """
+    last = {digest: number for number, digest in enumerate(digests)}
+    if last.get(now) != len(digests) - 1 or not last.keys() >= made:
+        return None
+    return max(last[each] for each in made)
 
 
 def _loads_of(store: Adding, days: AbstractSet[date]) -> dict[date, list[dict[str, Any]]]:
@@ -89,11 +94,15 @@ def _loads_of(store: Adding, days: AbstractSet[date]) -> dict[date, list[dict[st
     return loads
 
 
-def _few_late(loads: Sequence[Mapping[str, Any]], upto: int) -> int | None:
-    """Return the jobs of a day that came after a load; None where making the day again is as cheap."""
+def _few_late(loads: Sequence[Mapping[str, Any]], upto: int, n_parts: int) -> int | None:
+    """Return the jobs of a day that came after a load; None where making the day again is as cheap.
+
+    ``n_parts``: parts that the rows of the day are in so far.
+    """
     counts = [row["n_jobs"] for row in loads]
     n_jobs, n_late = sum(counts), sum(counts[upto + 1 :])
-    return n_late if n_jobs >= LARGE_DAY and n_late <= _MOST_LATE * n_jobs else None
+    few = n_parts <= _MOST_PARTS and n_late <= _MOST_LATE * n_jobs
+    return n_late if few and n_jobs >= LARGE_DAY else None
 
 
 def adding(store: JobStore) -> Adding:

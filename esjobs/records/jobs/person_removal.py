@@ -82,12 +82,7 @@ def forget_user(
     Memory: a partition of a table; of the embedded store, the versions of jobs that name the person. Raises
     :class:`UsageError` for an empty name, and for a store that cannot change jobs.
     """
-    if not name.strip():
-        raise UsageError(
-            "the name is empty; use the user's name in the job records (list: esjobs query --by user)"
-        )
-    if not isinstance(store, Erasing):
-        raise UsageError("this store cannot change stored jobs: it has no rewrite_jobs (see Erasing)")
+    erasing = _erasing(store, name)
     # the key outlives a run that breaks off: the next one must give the same pseudonym
     marker = f"forgetting {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     key = secrets.token_hex(32) if dry_run else _key(store, marker)
@@ -95,7 +90,7 @@ def forget_user(
     # an index whose jobs expire belongs to others and is only read
     of_others = isinstance(store, Expiring) and store.forgets
     if not of_others:
-        store.rewrite_jobs(name, names.counting if dry_run else names.jobs)
+        erasing.rewrite_jobs(name, names.counting if dry_run else names.jobs)
     for table in tables:
         _forget_rows(store, table, names, dry_run=dry_run)
     if rewrite is not None:
@@ -104,7 +99,7 @@ def forget_user(
     if not dry_run:
         tidy(store)
         store.compare_and_set(marker, key, None)
-        erased = store.erase()
+        erased = erasing.erase()
     others = tuple(sorted(names.others))[:_MOST_OTHERS]
     return Forgotten(names.account(), others, erased, (*(_OF_OTHERS if of_others else ()), *_REMAINS))
 
@@ -119,6 +114,16 @@ _REMAINS = (
     "backups and snapshots of the store or cluster, and archives that are read in place",
     "the settings, if they name the user as a recipient",
 )
+
+
+def _erasing(store: JobStore, name: str) -> Erasing:
+    if not name.strip():
+        raise UsageError(
+            "the name is empty; use the user's name in the job records (list: esjobs query --by user)"
+        )
+    if not isinstance(store, Erasing):
+        raise UsageError("this store cannot change stored jobs: it has no rewrite_jobs (see Erasing)")
+    return store
 
 
 def _key(store: JobStore, marker: str) -> str:

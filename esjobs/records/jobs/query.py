@@ -1,13 +1,13 @@
 """The coordinator's ad-hoc question: numbers of the stored jobs by whatever they can be grouped by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from esjobs.core import fields
 from esjobs.core.conditions import Condition, named
 from esjobs.core.errors import UsageError
-from esjobs.core.rules import CleaningRules
+from esjobs.core.fields import Field
 from esjobs.core.window import Window
 from esjobs.records.declared.values import stored_window
 from esjobs.records.jobs.conditions import parse_conditions
@@ -26,14 +26,13 @@ def query_jobs(
     *,
     where: Sequence[str] = (),
     window: Window | None = None,
-    clean: CleaningRules | None = None,
 ) -> pa.Table:
     """Group the stored jobs by fields and return the metrics, most jobs first; days in order of time.
 
-    All jobs count, whatever their state, unless ``clean`` names rules. Ratios are ratios of sums over the
+    All jobs count, whatever their state. Ratios are ratios of sums over the
     jobs that have every term; null if no job has. Raises :class:`NoJobsError` if nothing matches.
     """
-    return ask(store, Question(tuple(by), tuple(metrics), tuple(where), window, clean)).table
+    return ask(store, Question(tuple(by), tuple(metrics), tuple(where), window)).table
 
 
 def ask(store: JobStore, question: Question) -> Answer:
@@ -68,15 +67,28 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
     return f"no jobs{condition} in {window or stored}; {where_jobs_are}"
 
 
+_HINTS: tuple[tuple[Callable[[Field, str, str], bool], str], ...] = (
+    (
+        lambda field, operator, _: operator == "=" and field.type in ("keyword", "text"),
+        "= is case-sensitive, ~ is not",
+    ),
+    (
+        lambda _, operator, value: operator == "~" and "*" not in value,
+        "without * a pattern matches the complete value; ~*{value}* matches a part",
+    ),
+    (
+        lambda _, __, value: len(value) > 1 and value[0] == value[-1] == "'",
+        "single quotes are part of the value; omit them",
+    ),
+)
+
+
 def _hints(parsed: Mapping[str, Sequence[Condition]]) -> str:
-    hints = ""
-    conditions = [(fields.field(name), each) for name, of in parsed.items() for each in of]
-    if any(each.operator == "=" and field.type in ("keyword", "text") for field, each in conditions):
-        hints += "; = is case-sensitive, ~ is not"
-    values = [(each.operator, value) for _, each in conditions for value in each.values]
-    complete = next((value for operator, value in values if operator == "~" and "*" not in value), None)
-    if complete is not None:
-        hints += f"; without * a pattern matches the complete value; ~*{complete}* matches a part"
-    if any(len(value) > 1 and value[0] == value[-1] == "'" for _, value in values):
-        hints += "; single quotes are part of the value; omit them"
-    return hints
+    entered = [
+        (fields.field(name), each.operator, value)
+        for name, of in parsed.items()
+        for each in of
+        for value in each.values
+    ]
+    hints = (next((h.format(value=one[2]) for one in entered if holds(*one)), "") for holds, h in _HINTS)
+    return "".join(f"; {hint}" for hint in hints if hint)

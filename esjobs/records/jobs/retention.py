@@ -1,6 +1,6 @@
 """Takes months long past of what is kept per day out of sight, and replaced versions of jobs away."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -49,25 +49,32 @@ def prune_days(
     if months < 1:
         raise UsageError(f"prune keeps the buckets of at least one month; got {months}")
     days = {table.name: _days_of(store, table) for table in tables}
-    filled = sorted({_month(day) for found in days.values() for day in found}, reverse=True)
-    old = filled[months:]
+    old = _months_of(days.values())[months:]
     if not old:
         return report
     gone = [(table, day) for table in tables for day in sorted(days[table.name]) if _month(day) <= old[0]]
     counts = {**report.counts, **_counts(gone)}
     if dry_run:
-        notes = []
-        for year, month in sorted(old):
-            found = {day for _, day in gone if _month(day) == (year, month)}
-            notes.append(
-                f"would be removed: {_kept_per_day(tables, days, found)} of {year}-{month:02}, {len(found)} "
-                f"days; the newest {months} months are kept"
-            )
+        notes = [_would_go(tables, days, gone, month, months) for month in sorted(old)]
         return replace(report, counts=counts, notes=(*report.notes, *notes))
     # out of sight all at once, removed afterwards: no reader sees a part
     store.publish([Hide(table, str(day)) for table, day in gone])
     counts["rows removed"] = counts.get("rows removed", 0) + store.sweep()
     return replace(report, counts=counts)
+
+
+def _would_go(
+    tables: Sequence[Table],
+    days: dict[str, set[date]],
+    gone: Sequence[tuple[Table, date]],
+    month: tuple[int, int],
+    kept: int,
+) -> str:
+    found = {day for _, day in gone if _month(day) == month}
+    return (
+        f"would be removed: {_kept_per_day(tables, days, found)} of {month[0]}-{month[1]:02}, {len(found)} "
+        f"days; the newest {kept} months are kept"
+    )
 
 
 def _counts(gone: Sequence[tuple[Table, date]]) -> dict[str, int]:
@@ -103,6 +110,11 @@ def _days_of(store: JobStore, table: Table) -> set[date]:
 def _kept_per_day(tables: Sequence[Table], days: dict[str, set[date]], chosen: set[date]) -> str:
     others = [table.name for table in tables if table not in _OF_JOBS and days[table.name] & chosen]
     return "the " + " and ".join(name.replace("_", " ") for name in (BUCKETS.name, *others))
+
+
+def _months_of(days: Iterable[set[date]]) -> list[tuple[int, int]]:
+    """Return the months of days, the newest first."""
+    return sorted({_month(day) for found in days for day in found}, reverse=True)
 
 
 def _month(day: date) -> tuple[int, int]:

@@ -8,13 +8,11 @@ the rest. It knows no sites: a farm with a name of its own (``INFN-T1-CINECA``) 
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
-
-__all__ = ["Site", "Sites", "guess_site", "queue_prefixes", "queue_suffixes"]
 
 
 class Site(NamedTuple):
@@ -40,7 +38,7 @@ class Sites:
     def of(self, queue: str) -> Site:
         """Return the site of a queue."""
         named = self.named.get(queue)
-        return Site(_guessed(queue), guessed=True) if named is None else Site(named, guessed=False)
+        return Site(guess_site(queue), guessed=True) if named is None else Site(named, guessed=False)
 
     def at(self, level: str, name: str) -> Site | None:
         """Return the site of a name of a level; None of a CPU model."""
@@ -54,18 +52,10 @@ class Sites:
 
 
 @lru_cache(maxsize=8192)
-def _guessed(queue: str) -> str:
-    # a run asks for each queue once per fit
-    return guess_site(queue)
-
-
-def guess_site(
-    queue: str, suffixes: Sequence[str] | None = None, prefixes: Sequence[str] | None = None
-) -> str:
+def guess_site(queue: str) -> str:
     """Return the site that a queue's name points to: the name without known endings and beginnings.
 
-    ``suffixes`` and ``prefixes`` replace the lists of ``queue_suffixes.toml``; they carry their separator and
-    are compared without case, the longest first. The result is a non-empty part of the name.
+    These are compared without case. The result is a non-empty part of the name.
 
     >>> guess_site("IN2P3-CC_CL7_MCORE_HIMEM")
     'IN2P3-CC'
@@ -73,62 +63,34 @@ def guess_site(
     'CERN-PROD'
     >>> guess_site("INFN-T1-CINECA-SL7_HIMEM")
     'INFN-T1-CINECA'
-    >>> guess_site("my_farm_gold", suffixes=["_gold"])
-    'my_farm'
     """
     site = queue.strip()
-    if not site:
-        return queue
-    endings = queue_suffixes() if suffixes is None else _ordered(suffixes)
-    beginnings = queue_prefixes() if prefixes is None else _ordered(prefixes)
-    shorter = True
+    endings, beginnings = queue_parts()
+    before = ""
     # names end in several of them, in any order: ``_SL7_MCORE_HIMEM``
-    while shorter:
-        shorter = False
+    while site != before:
+        before = site
         for ending in endings:
-            if _has_end(site, ending):
-                site, shorter = site[: -len(ending)].strip(), True
+            rest = site[: -len(ending)]
+            if rest.strip("_- ") and site[-len(ending) :].lower() == ending.lower():
+                site = rest.strip()
         for beginning in beginnings:
-            if _has_start(site, beginning):
-                site, shorter = site[len(beginning) :].strip(), True
-    return site
+            rest = site[len(beginning) :]
+            if rest.strip("_- ") and site[: len(beginning)].lower() == beginning.lower():
+                site = rest.strip()
+    return site or queue
 
 
 @cache
-def queue_suffixes() -> tuple[str, ...]:
-    """The endings that the package knows, longest first.
+def queue_parts() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the endings and the beginnings of queue names that the package knows, longest first.
 
-    >>> "_MCORE" in queue_suffixes()
-    True
+    >>> "_MCORE" in queue_parts()[0], queue_parts()[1]
+    (True, ('ANALY_',))
     """
-    return _ordered(_lists()["suffixes"])
-
-
-@cache
-def queue_prefixes() -> tuple[str, ...]:
-    """The beginnings that the package knows, longest first.
-
-    >>> queue_prefixes()
-    ('ANALY_',)
-    """
-    return _ordered(_lists()["prefixes"])
-
-
-def _lists() -> dict[str, list[str]]:
-    return tomllib.loads(
-        files("esjobs.records.names").joinpath("queue_suffixes.toml").read_text(encoding="utf-8")
+    text = files("esjobs.records.names").joinpath("queue_suffixes.toml").read_text(encoding="utf-8")
+    lists: dict[str, list[str]] = tomllib.loads(text)
+    endings, beginnings = (
+        tuple(sorted(lists[kind], key=lambda part: (-len(part), part))) for kind in ("suffixes", "prefixes")
     )
-
-
-def _ordered(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted({part for part in parts if part}, key=lambda part: (-len(part), part)))
-
-
-def _has_end(site: str, ending: str) -> bool:
-    rest = site[: -len(ending)]
-    return rest.strip("_- ") != "" and site[-len(ending) :].lower() == ending.lower()
-
-
-def _has_start(site: str, beginning: str) -> bool:
-    rest = site[len(beginning) :]
-    return rest.strip("_- ") != "" and site[: len(beginning)].lower() == beginning.lower()
+    return endings, beginnings

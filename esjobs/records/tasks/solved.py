@@ -1,7 +1,8 @@
 """Results of a stored run for tasks, for fits of the same jobs by day or by machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,14 +38,7 @@ class KnownOfTasks:
         mine = In("run", (run.run,))
         columns = ["task_id", "core_class", "task_type", "decision", "rho"]
         tasks = read_table(store, TASK_RESULTS, [mine], columns).to_pylist()
-        rho: dict[Parts, float] = {}
-        aside: dict[Parts, str] = {}
-        for row in tasks:
-            key = row["task_id"], row["core_class"], row["task_type"]
-            if row["decision"] not in _USABLE:
-                aside[key] = row["decision"]
-            elif row["decision"] == "corrected" and row["rho"] is not None:
-                rho[key] = row["rho"]
+        rho, aside = _decisions(tasks)
         of_all = [mine, In("processing_type", (ALL_TYPES,)), In("method", (run.headline or "",))]
         rows = read_table(store, FACTORS, of_all, ["level", "name", "k", "component"]).to_pylist()
         factors: dict[str, dict[str, float]] = {}
@@ -54,6 +48,19 @@ class KnownOfTasks:
         fits = read_table(store, FITS, of_all, ["level", "sigma_int"]).to_pylist()
         sigma_int = {row["level"]: row["sigma_int"] for row in fits}
         return cls(run, rho, aside, factors, sigma_int)
+
+
+def _decisions(tasks: Iterable[Mapping[str, Any]]) -> tuple[dict[Parts, float], dict[Parts, str]]:
+    """Return the start-up times of corrected tasks, and the decisions about those that cannot be used."""
+    rho: dict[Parts, float] = {}
+    aside: dict[Parts, str] = {}
+    for row in tasks:
+        key = row["task_id"], row["core_class"], row["task_type"]
+        if row["decision"] not in _USABLE:
+            aside[key] = row["decision"]
+        elif row["decision"] == "corrected" and row["rho"] is not None:
+            rho[key] = row["rho"]
+    return rho, aside
 
 
 def job_variance(sums: Mapping[str, FloatArray], effective: FloatArray) -> FloatArray:

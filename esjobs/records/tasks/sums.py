@@ -199,34 +199,35 @@ class Adder:
 
     def add(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Add the buckets of some days, in any order; all of a day at once."""
-        parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in (*_KEYS, *SUMS)}
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            parts["day"].append(np.asarray(batch.column("day").cast(pa.int32())))
-            for column, texts in self._texts.items():
-                parts[column].append(texts.codes(batch.column(column)))
-            for column in SUMS:
-                values = pc.fill_null(pc.cast(batch.column(column), pa.float64()), 0.0)
-                parts[column].append(np.asarray(values))
-        if not parts["day"]:
+        parts = [self._columns(batch) for batch in batches if batch.num_rows]
+        if not parts:
             return
         # the order of rows decides the last digits of sums: sorted, an engine cannot be told from another
-        columns = {column: np.concatenate(parts.pop(column)) for column in (*_KEYS, *SUMS)}
-        order = self._order(columns)
-        codes = {column: columns.pop(column)[order] for column in _KEYS}
-        task, kind, core_class = (codes[column].astype(np.int64) + 1 for column in _PACKED)
+        columns = self._sorted(parts)
+        task, kind, core_class = (columns[column].astype(np.int64) + 1 for column in _PACKED)
         # 31 bits for the type, 2 for one core, several or unknown.
         key = self._keys.of((task << 31 | kind) << 2 | core_class)
-        for column in SUMS:
-            columns[column] = columns[column][order]
         for number, jobs in enumerate(np.bincount(kind, columns["n_jobs"])):
             self._n_jobs[number - 1] += int(jobs)
         # + 1: a missing name, -1, becomes 0 and takes no bit of another part
-        queue, model = (codes[column].astype(np.int64) + 1 for column in NAMED_LEVELS)
-        period = (codes["day"] - self._start) * self._n_periods // self._days if self._n_periods > 1 else 0
+        queue, model = (columns[column].astype(np.int64) + 1 for column in NAMED_LEVELS)
+        period = (columns["day"] - self._start) * self._n_periods // self._days if self._n_periods > 1 else 0
         place = self._pairs.of(queue << 32 | model).astype(np.int64) * MOST_PERIODS + period
         self._rows.add(key.astype(np.int64) << 32 | place, columns)
+
+    def _columns(self, batch: pa.RecordBatch) -> dict[str, npt.NDArray[Any]]:
+        columns = {"day": np.asarray(batch.column("day").cast(pa.int32()))}
+        columns |= {column: texts.codes(batch.column(column)) for column, texts in self._texts.items()}
+        for column in SUMS:
+            columns[column] = np.asarray(pc.fill_null(pc.cast(batch.column(column), pa.float64()), 0.0))
+        return columns
+
+    def _sorted(self, parts: Sequence[dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
+        # popped: each column is held once
+        names = (*_KEYS, *SUMS)
+        columns = {column: np.concatenate([part.pop(column) for part in parts]) for column in names}
+        order = self._order(columns)
+        return {column: columns.pop(column)[order] for column in names}
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         # missing keys first

@@ -89,12 +89,13 @@ def _next_number(connection: DuckConnection) -> int:
 def _announce(connection: DuckConnection, generations: Mapping[int, tuple[Table, str]]) -> None:
     connection.run(
         "INSERT INTO internal.generations SELECT unnest($1), unnest($2), unnest($3)",
-        [
-            list(generations),
-            [table.name for table, _ in generations.values()],
-            [partition for _, partition in generations.values()],
-        ],
+        _columns((number, table.name, partition) for number, (table, partition) in generations.items()),
     )
+
+
+def _columns(rows: Iterable[tuple[object, ...]]) -> list[list[object]]:
+    """Return rows, one at least, as lists to be unnested side by side."""
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _numbered(rows: pa.Table, number: int) -> pa.Table:
@@ -115,7 +116,7 @@ def _switch(
         connection.run(
             "DELETE FROM internal.published "
             "WHERE (table_name, partition_name) IN (SELECT (unnest($1), unnest($2)))",
-            [[name for name, _ in changes], [partition for _, partition in changes]],
+            _columns(changes),
         )
     days = [(name, day) for (name, day), change in changes.items() if of_days(change.table)]
     if days:
@@ -123,16 +124,12 @@ def _switch(
         connection.run(
             "DELETE FROM internal.published WHERE contains(partition_name, $1) "
             "AND (table_name, split_part(partition_name, $1, 1)) IN (SELECT (unnest($2), unnest($3)))",
-            [PART, [name for name, _ in days], [day for _, day in days]],
+            [PART, *_columns(days)],
         )
     if landed:
         connection.run(
             "INSERT INTO internal.published SELECT unnest($1), unnest($2), unnest($3)",
-            [
-                [each.table.name for each, _ in landed],
-                [each.partition for each, _ in landed],
-                [number for _, number in landed],
-            ],
+            _columns((each.table.name, each.partition, number) for each, number in landed),
         )
 
 

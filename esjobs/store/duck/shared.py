@@ -176,6 +176,7 @@ class SharedConnection(DuckConnection):
                 opened.close()
 
     def close(self) -> None:
+        """Release the file; repeated calls do nothing."""
         with self._guard:
             super().close()
             self._duckdb = None

@@ -193,6 +193,7 @@ class DuckStore:
 
     @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        """Write a partition aside; small ones wait in memory until they are published."""
         require_known(self._tables, table)
         self._connection.require_open()
         pieces = gathered(self._meter.written(batches), table_schema(table), f"rows of '{table.name}'")
@@ -206,6 +207,7 @@ class DuckStore:
 
     @writes
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
+        """Switch readers to the changes, all in one transaction."""
         # nobody else can publish: the file is held by this object
         changes = [*changes, *(also() if also is not None else ())]
         require_publishable(self._tables, changes)

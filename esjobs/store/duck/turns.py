@@ -67,15 +67,9 @@ def take_turn(
                 try:
                     return open_file()
                 except (duckdb.IOException, duckdb.ConnectionException) as error:
-                    longest, advice = wait_s, "retry later, or raise --wait SECONDS"
-                    if _OTHERWISE in str(error):
-                        reason = f"this process has store {file} open in another mode"
-                        # the other session is in this process, and may give the file back meanwhile
-                        longest, advice = min(_SHORT_S, wait_s), "close it there first"
-                    elif _LOCKED in str(error):
-                        reason = _reason(file, str(error), read_only=read_only)
-                    else:
+                    if not any(words in str(error) for words in (_OTHERWISE, _LOCKED)):
                         raise
+                    reason, longest, advice = _refusal(file, str(error), wait_s, read_only=read_only)
                     if waited >= longest:
                         raise StoreBusyError(f"{reason}; gave up after {waited:.0f} s: {advice}") from error
             else:
@@ -91,6 +85,15 @@ def take_turn(
             pause = min(1.5 * pause, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311
     finally:
         mark.remove()
+
+
+def _refusal(file: Path, words: str, wait_s: float, *, read_only: bool) -> tuple[str, float, str]:
+    """Return the reason why a file is not opened, how long to wait for it, and what to do after that."""
+    if _OTHERWISE in words:
+        # the other session is in this process, and may give the file back meanwhile
+        longest = min(_SHORT_S, wait_s)
+        return f"this process has store {file} open in another mode", longest, "close it there first"
+    return _reason(file, words, read_only=read_only), wait_s, "retry later, or raise --wait SECONDS"
 
 
 def _reason(file: Path, words: str, *, read_only: bool) -> str:

@@ -161,6 +161,7 @@ class ElasticStore:
         return self._source.load_fingerprints(window)
 
     def jobs_of_loads(self, after: int, upto: int) -> JobStore:
+        """Return this store with the jobs of some loads only. Raises :class:`StoreError` for foreign jobs."""
         cluster = self._open()
         if not isinstance(self._source, OwnJobs):
             raise StoreError(f"the order in which jobs came to {self._source.index} is unknown")
@@ -215,6 +216,7 @@ class ElasticStore:
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
+        """Stream the visible rows as of the call."""
         self._open()
         require_known(self._tables, table)
         # refuses what makes no sense before anything is asked
@@ -247,6 +249,7 @@ class ElasticStore:
         return self._state.compare_and_set(key, old, new)
 
     def capabilities(self) -> Capabilities:
+        """Return product, version and limits, with the rights that the user lacks; asks the cluster."""
         cluster = self._open()
         details = {
             "prefix": self._names.prefix,

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from esjobs.core.errors import InputError
@@ -33,9 +33,7 @@ def write_folder(
     folder = Path(out)
     if os.fspath(out) == STANDARD_OUTPUT:
         raise InputError("standard output accepts one file, but there are several; use --out FOLDER")
-    texts = dict(files)
-    opened = {name: text for name, text in texts.items() if not name.startswith(f"{parts}/")}
-    loaded = {name: text for name, text in texts.items() if name not in opened}
+    opened, loaded = _parted(files, f"{parts}/")
     try:
         make_folder(folder)
         # two writers at a time would remove each other's loaded files
@@ -47,9 +45,7 @@ def write_folder(
                 _complete(folder, parts, loaded)
             if below:
                 make_folder(folder / below)
-            for name, text in opened.items():
-                with writing_text(folder / name) as stream:
-                    stream.write(text)
+            _write(folder, opened)
             # after the pages, which name the new subfolder by now; a page that is still open may miss the
             # old one
             _remove_others(folder, parts)
@@ -57,10 +53,19 @@ def write_folder(
                 _remove_stale(folder / below, {Path(name).name for name in opened}, mark)
     except FileExistsError as error:
         raise InputError(f"cannot write {folder}: it is not a folder; use a different --out") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError):
-            raise unwritable(os.fspath(out), error) from error
+    except OSError as error:
+        raise unwritable(os.fspath(out), error) from error
+    except ValueError as error:
         raise InputError(f"cannot write {os.fspath(out)!r}: {error}; use a different name") from error
+
+
+def _parted(files: Iterable[tuple[str, str]], parts: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return files that people open, and loaded ones by their names below ``parts``."""
+    opened: dict[str, str] = {}
+    loaded: dict[str, str] = {}
+    for name, text in files:
+        (loaded if name.startswith(parts) else opened)[name.removeprefix(parts)] = text
+    return opened, loaded
 
 
 @contextlib.contextmanager
@@ -97,16 +102,20 @@ def _remove_stale(folder: Path, names: Collection[str], mark: str) -> None:
             path.unlink()
 
 
-def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        with writing_text(folder / name) as stream:
+            stream.write(text)
+
+
+def _complete(folder: Path, parts: str, files: Mapping[str, str]) -> None:
     """Write the subfolder under a temporary name, then rename it."""
     beside = folder / f".{parts}{UNFINISHED}{secrets.token_hex(4)}"
     make_folder(beside)
     try:
-        for name, text in files.items():
-            path = beside / name.removeprefix(f"{parts}/")
-            make_folder(path.parent)
-            with writing_text(path) as stream:
-                stream.write(text)
+        for name in files:
+            make_folder((beside / name).parent)
+        _write(beside, files)
         # under its final name only when complete
         beside.rename(folder / parts)
     except BaseException:

@@ -21,7 +21,7 @@ def truth() -> Truth:
 
 
 def honest(queue: QueueTruth) -> bool:
-    return queue.declared is not None and not queue.misdeclared and not queue.default_declared
+    return queue.declared is not None and not queue.misdeclared and queue.origin != "default"
 
 
 def test_the_parts_are_dealt_as_promised(truth: Truth) -> None:
@@ -61,7 +61,7 @@ def test_declarations_of_any_grid_mean_what_they_are_planted_as(
         assert queue.speed == pytest.approx(1.0 / slowness)
         if queue.declared is None:
             assert queue.origin == "none"
-        elif queue.default_declared:
+        elif queue.origin == "default":
             assert queue.declared == 10.0
         else:
             assert abs(queue.declared - 10.0) > 0.05  # never read as a default by accident

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esjobs.records.names.sites import guess_site, queue_prefixes, queue_suffixes
+from esjobs.records.names.sites import guess_site, queue_parts
 
 JOBS = Path(__file__).parents[3].parent / "shared" / "data" / "panda-jobs"
 
@@ -118,26 +118,19 @@ def test_a_name_is_never_eaten_whole(queue: str) -> None:
     assert guess_site(queue).strip("_- ") != ""
 
 
-def test_lists_of_ones_own() -> None:
-    assert guess_site("farm_gold_MCORE", suffixes=["_GOLD"]) == "farm_gold_MCORE"
-    assert guess_site("farm_MCORE_gold", suffixes=["_GOLD"]) == "farm_MCORE"
-    assert guess_site("cms-farm_gold", suffixes=["_gold", ""], prefixes=["CMS-"]) == "farm"
-    assert guess_site("ANALY_farm_MCORE", suffixes=[], prefixes=[]) == "ANALY_farm_MCORE"
-
-
 @pytest.mark.parametrize("queue", ["", "  "])
 def test_a_blank_queue_has_no_site(queue: str) -> None:
     assert guess_site(queue) == queue
 
 
 def test_the_lists_carry_their_separator() -> None:
-    assert all(suffix[0] in "_-" and suffix == suffix.upper() for suffix in queue_suffixes())
-    assert all(prefix.endswith("_") for prefix in queue_prefixes())
+    assert all(suffix[0] in "_-" and suffix == suffix.upper() for suffix in queue_parts()[0])
+    assert all(prefix.endswith("_") for prefix in queue_parts()[1])
 
 
 @given(
     st.text(min_size=1).filter(str.strip),
-    st.lists(st.sampled_from(queue_suffixes()), max_size=4),
+    st.lists(st.sampled_from(queue_parts()[0]), max_size=4),
 )
 def test_any_name(stem: str, endings: list[str]) -> None:
     queue = stem + "".join(endings)

@@ -13,10 +13,9 @@ checked on real ones:
 - Version 0.4 names the benchmark: ``{hepspec: 11.4, HEPscore23: 15.3}``. Before, it is HS06.
 """
 
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar
@@ -33,6 +32,7 @@ from esjobs.records.ingest.base import (
     Parsed,
     RowError,
 )
+from esjobs.records.ingest.formats import entered_tables as tables
 from esjobs.records.ingest.reading.delimited import is_utf8
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.lines import LineFeed
@@ -58,6 +58,7 @@ _COUNTED = {**REMARKS, NO_SITE: "no site (their jobs could not be assigned)"}
 
 # Benchmarks of before, whose scores are no HS06.
 _OLD = frozenset({"si2k"})
+_FIRST_S, _LAST_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR + 1))
 
 
 @dataclass
@@ -98,6 +99,8 @@ class _Used:
         )
 
 
+# Normalised and plain wall time (s) by site, benchmark and month
+_Declared = dict[tuple[str, str, date], tuple[float, float]]
 # Jobs of several cores are less efficient, but by up to a fifth in the months looked at.
 _DOUBTFUL = 0.25
 
@@ -115,7 +118,7 @@ class ApelSource(OfText):
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the sums of months, then the values that they declare."""
         refusals = Refusals(file.name)
-        declared: dict[tuple[str, str, date], list[float]] = {}
+        declared: _Declared = defaultdict(lambda: (0.0, 0.0))
         remarks: Counter[str] = Counter()
         undeclared = n_rows = 0
         used = _Used()
@@ -130,12 +133,7 @@ class ApelSource(OfText):
             n_rows += 1
             undeclared += row["declared"] is False
             used.add(row)
-            for benchmark in ("hs06", "hs23"):
-                work = row[f"{benchmark}_wall_s"]
-                if row["declared"] and row["site"] and row["wall_s"] and work is not None:
-                    sums = declared.setdefault((row["site"], benchmark.upper(), row["month"]), [0.0, 0.0])
-                    sums[0] += work
-                    sums[1] += row["wall_s"]
+            _add_declared(row, declared)
             if len(rows) >= _ROWS:
                 yield Parsed.of(rows, refusals.take(), table=ACCOUNTING)
                 rows = []
@@ -168,7 +166,17 @@ def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tu
     return tuple(notes)
 
 
-def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str) -> Iterator[Parsed]:
+def _add_declared(row: Mapping[str, Any], declared: _Declared) -> None:
+    if not (row["declared"] and row["site"] and row["wall_s"]):
+        return
+    for benchmark in ("hs06", "hs23"):
+        if (work := row[f"{benchmark}_wall_s"]) is not None:
+            key = row["site"], benchmark.upper(), row["month"]
+            normalised, wall = declared[key]
+            declared[key] = normalised + work, wall + row["wall_s"]
+
+
+def _corepower(declared: _Declared, file: str) -> Iterator[Parsed]:
     # a value that stays is declared once, by the month of its first appearance
     rows: list[dict[str, Any]] = []
     latest: dict[tuple[str, str], float] = {}
@@ -272,8 +280,9 @@ def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
     if record.wrong:
         raise RowError("bad record", "", f"{record.wrong}; accepted: 'Key: value' lines, each key once")
     values = {name: text for name, text in record.values.items() if text.lower() not in _NOTHING}
-    wall, cpu = _seconds(values, "wallduration"), _seconds(values, "cpuduration")
-    cores = _count(values, "processors")
+    wall, cpu = _number(values, "wallduration"), _number(values, "cpuduration")
+    cores = tables.whole_in(values, "processors", 0, MAX_INTEGER)
+    _number(values, "numberofjobs")
     normalised = _normalised(values, wall, cpu, remarks)
     row: dict[str, Any] = {
         "month": _month(values),
@@ -286,8 +295,8 @@ def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
         "user": values.get("globalusername"),
         # APEL writes 0 where a batch system does not tell
         "processors": cores or None,
-        "nodes": _count(values, "nodecount") or None,
-        "n_jobs": _count(values, "numberofjobs", required=True),
+        "nodes": tables.whole_in(values, "nodecount", 0, MAX_INTEGER) or None,
+        "n_jobs": tables.whole_in(values, "numberofjobs", 0, MAX_INTEGER),
         "first_end": _time(values, "earliestendtime"),
         "last_end": _time(values, "latestendtime"),
         "wall_s": wall,
@@ -350,7 +359,7 @@ def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Itera
     if text is None:
         return
     if not text.startswith("{"):
-        yield "hs06", _number(key, text)
+        yield "hs06", _number(values, key)
         return
     if not text.endswith("}"):
         raise RowError(
@@ -362,72 +371,40 @@ def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Itera
         if benchmark is None:
             remarks[name.strip()[:60]] += 1
         else:
-            yield benchmark, _number(key, number.strip())
+            yield benchmark, _number({key: number}, key)
 
 
 def _site(values: Mapping[str, str], remarks: Counter[str]) -> str | None:
     # "None" stands for jobs that nobody could place
-    site = _required(values, "site")
+    site = values.get("site")
+    if not site:
+        raise _missing("site")
     if site.lower() not in _NOTHING:
         return site
     remarks[NO_SITE] += 1
     return None
 
 
-def _required(values: Mapping[str, str], key: str) -> str:
-    if not values.get(key):
-        raise RowError(f"missing {key}", key, f"{key} is missing or empty; accepted: a value")
-    return values[key]
+def _missing(key: str) -> RowError:
+    return RowError(f"missing {key}", key, f"{key} is missing or empty; accepted: a value")
 
 
-def _number(key: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise RowError("not a number", key, f"{key} contains '{text[:60]}'; accepted: a number from 0")
-    if number < 0 or number > MAX_NUMBER:
-        reason = "negative" if number < 0 else "out of range"
-        raise RowError(
-            reason, key, f"{key} contains '{text[:60]}'; accepted: a number from 0 to {MAX_NUMBER:g}"
-        )
+def _number(values: Mapping[str, str], key: str) -> float:
+    number = tables.amount_in(values, key, MAX_NUMBER)
+    if number is None:
+        raise _missing(key)
     return number
 
 
-def _seconds(values: Mapping[str, str], key: str) -> float:
-    return _number(key, _required(values, key))
-
-
-def _count(values: Mapping[str, str], key: str, *, required: bool = False) -> int | None:
-    text = _required(values, key) if required else values.get(key)
-    if text is None:
-        return None
-    number = _number(key, text)
-    if number != int(number) or number > MAX_INTEGER:
-        raise RowError("not a whole number", key, f"{key} contains '{text[:60]}'; accepted: a whole number")
-    return int(number)
+def _month(values: Mapping[str, str]) -> date:
+    _number(values, "month")
+    return date(tables.year_in(values), tables.whole_in(values, "month", 1, 12) or 1, 1)
 
 
 def _time(values: Mapping[str, str], key: str) -> datetime | None:
-    seconds = _number(key, values[key]) if key in values else 0.0
+    seconds = tables.amount_in(values, key, _LAST_S)
     if not seconds:
         return None
-    limit = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
-    if not datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp() <= seconds < limit:
+    if seconds < _FIRST_S:
         raise RowError("bad time", key, f"{key} contains '{values[key][:60]}'; accepted: seconds since 1970")
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _month(values: Mapping[str, str]) -> date:
-    parts: list[int] = []
-    bounds: tuple[tuple[str, Callable[[int], bool]], ...] = (
-        ("year", lambda year: FIRST_YEAR <= year <= LAST_YEAR),
-        ("month", lambda month: 1 <= month <= 12),
-    )
-    for key, within in bounds:
-        text = _required(values, key)
-        if not text.isdecimal() or len(text) > 4 or not within(int(text)):
-            raise RowError("bad time", key, f"{key} contains '{text[:60]}'; accepted: Month: 02, Year: 2015")
-        parts.append(int(text))
-    return date(parts[0], parts[1], 1)

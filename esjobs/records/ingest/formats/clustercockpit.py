@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -20,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.core.errors import InputError
-from esjobs.core.fields import Field
 from esjobs.core.metrics import other
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
@@ -115,18 +115,13 @@ class _Metric(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class ClusterCockpit(Naming):
+class ClusterCockpit(Naming, job_files.InFolder):
     """The format ``clustercockpit``."""
 
     name: ClassVar[str] = "clustercockpit"
     with_events: ClassVar[bool] = False
     default_source: ClassVar[str] = "clustercockpit"
-    settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
     wanted: ClassVar[re.Pattern[str]] = re.compile(r"(meta|data)\.json(\.gz)?")
-
-    def files(self, paths: Sequence[Path]) -> list[Path]:
-        """The files of an archive, folders searched."""
-        return list(job_files.files_below(paths, self.wanted))
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the job of ``meta.json`` or the series of ``data.json``, told apart by their members."""
@@ -153,13 +148,8 @@ class ClusterCockpit(Naming):
 
 
 def _document(file: Input) -> dict[str, msgspec.Raw]:
-    data = job_files.content(file)
-    try:
-        return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except RecursionError as error:
-        raise InputError(f"{file.name} is nested too deeply for a job archive; copy it again") from error
-    except msgspec.MsgspecError as error:
-        raise InputError(f"{file.name} is not valid JSON ({error}); copy it again") from error
+    decode = partial(msgspec.json.decode, type=dict[str, msgspec.Raw])
+    return cast("dict[str, msgspec.Raw]", job_files.document(job_files.content(file), file, decode))
 
 
 def _decoded(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:

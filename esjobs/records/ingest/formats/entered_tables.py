@@ -6,9 +6,10 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from esjobs.records.ingest.refusals import Refusals
 
 MISSING, REPEATED, CONTRADICTS = "missing value", "repeated", "contradicts an earlier row"
 NO_NUMBER, OUT_OF_RANGE, BAD_TEXT = "not a number", "out of range", "bad text"
+_NO_AMOUNT = frozenset({"", "-", "null", "na", "not_available"})
 _LONGEST, _SHOWN = 200, 60  # Characters of a name; of a value in a message
 
 
@@ -134,16 +136,19 @@ def document(text: str, path: Path, expected: str) -> Any:
     return content
 
 
-def table_rows(text: str, path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
-    """Return the column names in lower case and the rows of a table: line and cells, empty rows omitted.
+def table_rows(
+    text: str, path: Path, *, fold: bool = True
+) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """Return the column names and the rows of a table: line and cells, empty rows omitted.
 
-    Separators are commas, semicolons or tabs. Raises :class:`InputError` for a repeated column.
+    ``fold``: names in lower case. Separators are commas, semicolons or tabs; what a short row lacks is empty.
+    Raises :class:`InputError` for a repeated column.
     """
     # the separator that the header has most of
     head = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
-        header = [name.strip().lower() for name in next(reader, [])]
+        header = [name.strip().lower() if fold else name.strip() for name in next(reader, [])]
     except csv.Error as error:
         raise InputError(f"{path}, line 1: {error}; expected a text table with a header") from error
     repeated = next((name for name in header if header.count(name) > 1), None)
@@ -156,7 +161,7 @@ def _cells(reader: Any, header: Sequence[str], path: Path) -> Iterator[tuple[int
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                row = dict(zip(header, (cell.strip() for cell in cells), strict=False))
+                row = dict.fromkeys(header, "") | dict(zip(header, map(str.strip, cells), strict=False))
                 # the typed row refuses it: a decimal comma splits a number in two
                 yield reader.line_num, row if len(cells) <= len(header) else {**row, _EXTRA: "1"}
     except csv.Error as error:
@@ -172,6 +177,22 @@ def require_columns(header: Sequence[str], wanted: Sequence[str], path: Path, wh
     if missing:
         found = ", ".join(header)[:_LONGEST] or "nothing"
         raise InputError(f"{path}, line 1: no column {', '.join(missing)} of {what}; found {found}")
+
+
+def text_rows(
+    rows: Iterable[tuple[int, Mapping[str, str]]], table: Table, typed: Callable[[Any], dict[str, Any]]
+) -> Iterator[EnteredRow]:
+    """Yield the rows of a table in text, typed by a function of their cells.
+
+    One with more cells than the header has columns is refused.
+    """
+    for number, row in rows:
+        yield EnteredRow(number, table, ",".join(row.values()), partial(_typed, typed, row))
+
+
+def _typed(typed: Callable[[Any], dict[str, Any]], row: Mapping[str, str]) -> dict[str, Any]:
+    require_cells(row)
+    return typed(row)
 
 
 def require_cells(row: Mapping[str, str]) -> None:
@@ -202,8 +223,12 @@ def name_in(row: Mapping[str, Any], name: str, *, required: bool = False) -> str
 
 def amount_in(row: Mapping[str, Any], name: str, most: float, least: float = 0.0) -> float | None:
     """Return a number within bounds, None if it is empty; :class:`RowError` for anything else."""
-    value = row.get(name)
-    if value is None or (isinstance(value, str) and value.strip().lower() in ("", "-", "null")):
+    return amount(row.get(name), name, most, least)
+
+
+def amount(value: Any, name: str, most: float, least: float = 0.0) -> float | None:
+    """Return a value as :func:`amount_in` does, ``name`` for its error."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_AMOUNT):
         return None
     try:
         # True is 1.0 for float()

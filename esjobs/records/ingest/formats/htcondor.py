@@ -9,20 +9,13 @@ Columns are matched without regard to case; JSON lines may be Elasticsearch hits
 - Times are hours, events thousands, memory MB of 1024^2 B. ``HS06CoreHr`` contains the declared power.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.records.errors.nodes import node_names
 from esjobs.records.errors.primary import errors_of, htcondor_error
-from esjobs.records.ingest.base import Parsed
-from esjobs.records.ingest.reading.batches import parse_file
-from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.batches import LayoutSource
 from esjobs.records.ingest.reading.layout import Column, Layout, Values, column_of, time_between
-from esjobs.records.ingest.reading.opening import OfText
-from esjobs.records.ingest.validate import Context
 
 _HOUR, _MB, _GB = 3600.0, 1048576.0, 1073741824.0
 _STATES = {"completed": "finished", "removed": "cancelled"}
@@ -90,12 +83,5 @@ def _derive(values: dict[str, Values]) -> None:
 LAYOUT = Layout("cms-htcondor", _COLUMNS, nulls=("null", "None"), trim=True, derive=_derive)
 
 
-@dataclass(frozen=True)
-class HTCondorSource(OfText):
-    """CSV, JSON lines or Parquet with the names of the spider."""
-
-    name: str = "cms-htcondor"
-    default_source: str = "cms"
-
-    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill, {}))
+CMS_HTCONDOR = LayoutSource(LAYOUT, "cms")
+"""The format ``cms-htcondor``: the names of the spider."""

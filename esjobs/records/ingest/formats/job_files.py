@@ -3,15 +3,16 @@
 Such a file is read at once, up to ``LARGEST`` bytes unpacked. An error in it becomes a rejected row.
 """
 
-import gzip
 import io
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+import msgspec
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
@@ -22,8 +23,8 @@ from esjobs.core.states import UNFINISHED
 from esjobs.core.tables import Table
 from esjobs.records.errors.primary import batch_error
 from esjobs.records.ingest.base import EXCERPT, Parsed, Reject, RowError
+from esjobs.records.ingest.reading import small_files
 from esjobs.records.ingest.reading.inputs import Input
-from esjobs.records.ingest.reading.opening import GZIP, reading
 from esjobs.records.series.rows import Series, rows_of
 from esjobs.schema.series import SERIES
 
@@ -38,7 +39,6 @@ JOB_ID = Field("job_id", "keyword", "", "job id of the files, if they do not con
 OF_ONE_JOB: tuple[Field, ...] = (*(each for each in JOB_FIELDS if each.name != "job_id"), JOB_ID)
 """Fields that ``--set`` may fill of a format with one job per file: its id, too."""
 
-_CHUNK = 1 << 20
 # At least three digits: fewer are versions, ranks or parts.
 _ID = re.compile(r"(?:^|[-_.])(?:job|slurm)?[-_.]?(\d{3,}(?:_\d+)?)(?=[-_.]|$)", re.IGNORECASE)
 
@@ -48,21 +48,10 @@ STATES = {"completed": "finished", "canceled": "cancelled", "error": "failed"}
 
 def content(file: Input) -> bytes:
     """The bytes of a file, plain or gzip; :class:`InputError` for a damaged or too large one."""
-    pieces = []
-    size = 0
-    with reading(file), file.open("rb") as raw:
-        # by its first bytes: many files that end in .gz are not
-        zipped = raw.peek(2)[:2] == GZIP
-        stream = gzip.GzipFile(fileobj=raw) if zipped else raw
-        while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            if size > LARGEST:
-                unpacked = " unpacked" if zipped else ""
-                raise InputError(f"{file.name} is larger than {LARGEST >> 20} MiB{unpacked}; split it")
-            pieces.append(chunk)
-    if not size:
+    data = small_files.content(file, LARGEST, file.name, "; split it")
+    if not data:
         raise InputError(f"{file.name} is empty; copy it again")
-    return b"".join(pieces)
+    return data
 
 
 @dataclass(frozen=True)
@@ -83,13 +72,22 @@ class InFolders:
 
 def text_of(data: bytes, file: Input) -> str:
     """Bytes as text; :class:`InputError` for what is not UTF-8."""
+    return small_files.decoded(data, file.name)
+
+
+def document(
+    data: bytes | str,
+    file: Input,
+    decode: Callable[[bytes | str], Any] = json.loads,
+    hint: str = "; copy it again",
+) -> Any:
+    """Return JSON decoded; :class:`InputError` for text that is not JSON, or is nested too deeply."""
     try:
-        # with or without the mark that editors of Windows put in front
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{file.name} is not UTF-8 text at byte {error.start}; convert it to UTF-8"
-        ) from error
+        return decode(data)
+    except RecursionError as error:
+        raise InputError(f"{file.name} is nested too deeply; copy it again") from error
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise InputError(f"{file.name} is not valid JSON ({error}){hint}") from error
 
 
 def text_columns(data: bytes, file: Input, *, fold: bool = False) -> tuple[pa.Table, dict[str, int]]:
@@ -278,3 +276,14 @@ def files_below(paths: Sequence[Path], wanted: re.Pattern[str]) -> Iterator[Path
                 f"{path} contains no file of this format; use a different folder, or list the files"
             )
         yield from found
+
+
+class InFolder:
+    """Base of formats that find their files below a folder, by their names."""
+
+    settable: ClassVar[tuple[Field, ...]] = OF_ONE_JOB
+    wanted: ClassVar[re.Pattern[str]]
+
+    def files(self, paths: Sequence[Path]) -> list[Path]:
+        """Return the files to read, folders searched."""
+        return list(files_below(paths, self.wanted))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import InputError
-from esjobs.records.ingest.formats.prometheus import NAME
+from esjobs.records.ingest.formats.prometheus import NAME, stamps
 
 _HEAD = r"(?:[^\s\\,=]|\\.)+"
 _TAG = rf"{_HEAD}=(?:[^\s\\,]|\\.)+"
@@ -56,11 +56,9 @@ def samples(text: str, name: str, time: str, value: str, per_second: float = 1e9
     if {time, value} & columns.keys():
         raise InputError(f"{name} has a tag '{time}' or '{value}'; name other columns in a map (--map)")
     texts = {tag: pa.array([found.get(row) for row in range(len(times))]) for tag, found in columns.items()}
-    # 0, in 1970, is out of bounds for samples: it is ignored and counted later
-    micros = np.nan_to_num(np.asarray(times), nan=0.0) * 1e6
-    # within 64 bits and before 2100
-    stamps = pa.array(np.where(np.abs(micros) < 4e15, micros, 0).astype(np.int64), pa.timestamp("us"))
-    return pa.table({**texts, time: stamps, value: pa.array(np.asarray(values))}), n_unreadable
+    return pa.table(
+        {**texts, time: stamps(np.asarray(times) * 1e6), value: pa.array(np.asarray(values))}
+    ), n_unreadable
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

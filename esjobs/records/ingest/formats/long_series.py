@@ -32,7 +32,7 @@ from esjobs.core.errors import InputError, WindowError
 from esjobs.core.fields import Field
 from esjobs.core.metrics import SCOPES, largest_of
 from esjobs.core.window import parse_time
-from esjobs.records.ingest.base import MAX_NUMBER, Parsed
+from esjobs.records.ingest.base import MAX_NUMBER, Parsed, load_facts
 from esjobs.records.ingest.formats import job_files, likwid, line_protocol, prometheus
 from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.formats.series_map import REQUIRED, MappedMetric, SeriesMap, read_map
@@ -88,8 +88,7 @@ class LongSeries:
         """Return what names a load: the files, the values set, and the map."""
         # another map makes other series of the same bytes: another load
         by_map = blake2b(msgspec.json.encode(self.map), digest_size=16).hexdigest()
-        filled = {name: str(value) for name, value in fill.items()}
-        return {"format": self.name, "files": contents, "fill": filled, "map": by_map}
+        return load_facts(self.name, contents, fill, map=by_map)
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the series of one job after another."""

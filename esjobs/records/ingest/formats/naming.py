@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from esjobs.records.ingest.base import Source
+from esjobs.records.ingest.base import Source, load_facts
 from esjobs.records.names.applications import Applications, load_applications, shipped
 
 
@@ -28,9 +28,8 @@ class Naming:
         self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
     ) -> dict[str, object]:
         """Return the facts that name a load; another table makes another load of the same files."""
-        facts = {"format": getattr(self, "name", ""), "files": contents}
         table = {} if self.own is None else {"applications": self.own.digest}
-        return {**facts, "fill": {name: str(value) for name, value in fill.items()}, **table}
+        return load_facts(getattr(self, "name", ""), contents, fill, **table)
 
 
 def with_applications(source: Source, path: Path) -> Source:

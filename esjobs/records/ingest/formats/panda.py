@@ -13,19 +13,13 @@ Facts about the records, checked on real ones:
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
 from esjobs.records.errors.nodes import node_names
 from esjobs.records.errors.primary import errors_of
-from esjobs.records.ingest.base import Parsed
-from esjobs.records.ingest.reading.batches import parse_file
-from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.batches import LayoutSource
 from esjobs.records.ingest.reading.layout import Column, Layout, Values, column_of, time_between
-from esjobs.records.ingest.reading.opening import OfText
-from esjobs.records.ingest.validate import Context
 
 _KB = 1024.0
 _CODES = {
@@ -134,17 +128,10 @@ def task_in(name: str) -> str | None:
     return match[1] if match else None
 
 
-@dataclass(frozen=True)
-class PandaSource(OfText):
-    """CSV, JSON lines or Parquet with PanDA's column names.
+def _from_name(name: str) -> dict[str, str]:
+    task = task_in(name)
+    return {} if task is None else {"task_id": task}
 
-    The task id comes from ``jeditaskid``, else from the file name (:func:`task_in`), else from the fill.
-    """
 
-    name: str = "panda"
-    default_source: str = "panda"
-
-    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
-        task = task_in(file.name)
-        from_name = {} if task is None else {"task_id": task}
-        return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill, from_name))
+PANDA = LayoutSource(LAYOUT, "panda", from_name=_from_name)
+"""The format ``panda``; the task id comes from ``jeditaskid``, the file name or the fill."""

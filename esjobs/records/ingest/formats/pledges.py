@@ -122,16 +122,13 @@ def _table(text: str, path: Path, options: Mapping[str, Any]) -> Iterator[tables
     header, rows = tables.table_rows(text, path)
     if "site" in header and "cpu" not in header:
         tables.require_columns(header, ("federation", "site"), path, "sites of federations")
-        for number, row in rows:
-            yield tables.EnteredRow(number, FEDERATION_SITES, ",".join(row.values()), partial(_site, row))
+        yield from tables.text_rows(rows, FEDERATION_SITES, _site)
         return
     tables.require_columns(header, ("federation", "year", "vo", "cpu"), path, "pledges")
-    for number, row in rows:
-        yield tables.EnteredRow(number, PLEDGES, ",".join(row.values()), partial(_pledge, row, options))
+    yield from tables.text_rows(rows, PLEDGES, partial(_pledge, options=options))
 
 
 def _site(row: Mapping[str, Any]) -> dict[str, Any]:
-    tables.require_cells(row)
     vo = tables.name_in(row, "vo")
     return {
         "federation": tables.name_in(row, "federation", required=True),
@@ -143,7 +140,6 @@ def _site(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pledge(row: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    tables.require_cells(row)
     federation = tables.name_in(row, "federation", required=True)
     cpu = tables.amount_in(row, "cpu", _MOST)
     if cpu is None:

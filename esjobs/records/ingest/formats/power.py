@@ -26,12 +26,10 @@ _TIME = "datetime (utc)"
 def _power_rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[tables.EnteredRow]:
     header, rows = tables.table_rows(text, path)
     tables.require_columns(header, () if "pue" in header else ("watts_per_core",), path, "watts per core")
-    for number, row in rows:
-        yield tables.EnteredRow(number, POWER, ",".join(row.values()), partial(_power, row))
+    yield from tables.text_rows(rows, POWER, _power)
 
 
 def _power(row: Mapping[str, Any]) -> dict[str, Any]:
-    tables.require_cells(row)
     raw, smt = tables.name_in(row, "cpu_model"), (tables.name_in(row, "smt") or "").lower()
     model = resolve(raw) if raw else None
     if raw and model is None:
@@ -73,13 +71,11 @@ def _factor_rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[tables
         return
     wanted = ("entity", "code", "year") if owid else ("country_code", "year", "g_per_kwh", "kind")
     tables.require_columns(header, wanted, path, "emission factors (OWID, Electricity Maps, or our own)")
-    for number, row in rows:
-        typed = partial(_of_owid, row, owid) if owid else partial(_factor, row)
-        yield tables.EnteredRow(number, EMISSION_FACTORS, ",".join(row.values()), typed)
+    typed = partial(_of_owid, column=owid) if owid else _factor
+    yield from tables.text_rows(rows, EMISSION_FACTORS, typed)
 
 
 def _factor(row: Mapping[str, Any]) -> dict[str, Any]:
-    tables.require_cells(row)
     country, kind = tables.name_in(row, "country_code"), tables.name_in(row, "kind", required=True)
     code = country and country_code(country)
     if country and code is None:

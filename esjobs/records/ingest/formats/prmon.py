@@ -12,18 +12,15 @@ The job's id comes from the digits in the file's name or from ``--set job_id=ID`
 files below it whose names contain ``prmon`` or ``memory_monitor``.
 """
 
-import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from esjobs.core.errors import InputError
-from esjobs.core.fields import Field
 from esjobs.core.metrics import other
 from esjobs.records.ingest.base import Parsed
 from esjobs.records.ingest.formats import job_files
@@ -63,18 +60,13 @@ _BOTH = {"cpu_load", "net_b_s", "net_packets_s"}
 _USED = {"time", "wtime", *_LEVELS, *(name for names in _COUNTERS.values() for name in names)}
 
 
-class Prmon:
+class Prmon(job_files.InFolder):
     """The format ``prmon``."""
 
     name = "prmon"
     with_events = False
     default_source = "prmon"
-    settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
-    wanted: ClassVar[re.Pattern[str]] = re.compile(r".*(prmon|memory_monitor).*\.(txt|json)(\.gz)?")
-
-    def files(self, paths: Sequence[Path]) -> list[Path]:
-        """Return the files to read, folders searched."""
-        return list(job_files.files_below(paths, self.wanted))
+    wanted = re.compile(r".*(prmon|memory_monitor).*\.(txt|json)(\.gz)?")
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the job of a JSON summary, or the series of a table of samples."""
@@ -171,13 +163,9 @@ def _number(cell: str) -> float:
 
 
 def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], source: str) -> Parsed:
+    summary = job_files.document(text, file)
     try:
-        summary = json.loads(text)
         most, mean = _numbers(summary["Max"]), _numbers(summary.get("Avg", {}))
-    except RecursionError as error:
-        raise InputError(f"{file.name} is nested too deeply for a summary of prmon; copy it again") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{file.name} is not valid JSON ({error}); copy it again") from error
     except (KeyError, AttributeError, TypeError) as error:
         raise InputError(f"{file.name} is not a summary of prmon: no numbers under Max") from error
     processor = _of(_of(summary, "HW"), "cpu")

@@ -1,7 +1,6 @@
 """Benchmarks that ran in job slots of queues, such as HEPscore in the test jobs of HammerCloud."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,10 @@ def _rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[tables.Entere
     tables.require_columns(header, _WANTED, path, "probes")
     if "value_per_core" not in header:
         tables.require_columns(header, ("score", "cores"), path, "probes (or value_per_core)")
-    for number, row in rows:
-        yield tables.EnteredRow(number, PROBES, ",".join(row.values()), partial(_probe, row))
+    yield from tables.text_rows(rows, PROBES, _probe)
 
 
 def _probe(row: Mapping[str, Any]) -> dict[str, Any]:
-    tables.require_cells(row)
     benchmark = tables.name_in(row, "benchmark", required=True) or ""
     if benchmark.upper() not in _SPELLINGS:
         raise RowError(

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.errors import InputError
@@ -41,10 +42,14 @@ def samples(data: bytes, file: Input, time: str, value: str) -> pa.Table:
     row = pa.array(np.repeat(np.arange(len(labels)), counts))
     names = sorted({name for one in labels for name in one})
     columns = {name: pa.array([one.get(name) for one in labels], pa.string()).take(row) for name in names}
-    # what is out of range becomes 1970, which is ignored and counted later
-    columns[time] = pa.array(np.where(np.abs(micros) < 4e15, micros, 0).astype(np.int64), pa.timestamp("us"))
+    columns[time] = stamps(micros)
     columns[value] = pa.array(values, pa.float64())
     return pa.table(columns)
+
+
+def stamps(micros: npt.NDArray[np.float64]) -> pa.Array:
+    """Return times in us; what is missing or beyond 2096 becomes 1970, which is ignored and counted later."""
+    return pa.array(np.where(np.abs(micros) < 4e15, micros, 0).astype(np.int64), pa.timestamp("us"))
 
 
 def _series(data: bytes, file: Input) -> Iterator[tuple[Mapping[str, str], list[float], list[Any]]]:

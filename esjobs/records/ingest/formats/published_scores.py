@@ -33,9 +33,8 @@ _HS23_COLUMNS = ("CPU", "SMT enabled", "Ncores", "Score")
 
 
 def _hs23_lines(text: str, path: Path) -> Iterator[Line]:
-    for row_number, row in cells(text, path, _HS23_COLUMNS, ","):
-        if any(row.values()):
-            yield Line(row_number, ",".join(row.values()), partial(_hs23_row, row))
+    for row_number, row in cells(text, path, _HS23_COLUMNS, "HEPiX's HS23 results"):
+        yield row_number, ",".join(row.values()), partial(_hs23_row, row)
 
 
 def _hs23_row(row: Mapping[str, str]) -> Mapping[str, Any]:
@@ -102,7 +101,7 @@ def _hs06_lines(text: str, path: Path) -> Iterator[Line]:
                 _require_columns(header, path)
         # without the line |---|:-:| under the header
         elif set("".join(row)) - set(":- "):
-            yield Line(row_number, line, partial(_hs06_row, header, row))
+            yield row_number, line, partial(_hs06_row, header, row)
     if header is None:
         raise InputError(f"{path}: no table that begins with CPU; expected HEPiX's page of HS06 results")
 
@@ -156,7 +155,7 @@ def _atlas_lines(text: str, path: Path) -> Iterator[Line]:
     if lines and not any(line.count(",") in (2, 3) for _, line in lines):
         raise InputError(f"{path}: no line has the form CPU,HS06,cores or CPU,HS06,cores,on|off|na")
     for row_number, line in lines:
-        yield Line(row_number, line, partial(_atlas_row, line))
+        yield row_number, line, partial(_atlas_row, line)
 
 
 def _atlas_row(line: str) -> Mapping[str, Any]:
@@ -175,12 +174,12 @@ def _atlas_row(line: str) -> Mapping[str, Any]:
 
 
 def _factor_lines(text: str, path: Path) -> Iterator[Line]:
-    for row_number, row in cells(text, path, ("cputype",), "\t"):
+    for row_number, row in cells(text, path, ("cputype",), "factors"):
         fits = [name for name in row if name != "cputype"]
         if not fits:
             raise InputError(f"{path}, line 1: no column of factors beside cputype")
         for fit in fits:
-            yield Line(row_number, f"{row['cputype']}\t{row[fit]}", partial(_factor, path, fit, row))
+            yield row_number, f"{row['cputype']}\t{row[fit]}", partial(_factor, path, fit, row)
 
 
 def _factor(path: Path, fit: str, row: Mapping[str, str]) -> Mapping[str, Any]:

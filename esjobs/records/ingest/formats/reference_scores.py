@@ -4,20 +4,23 @@ A row that cannot be used is rejected and counted. Rows of one CPU model are nev
 in threads, clock, memory and settings, and nobody knows which of them a job ran on.
 """
 
-import csv
-import io
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from esjobs.core.arrow import given_schema
-from esjobs.core.errors import InputError
 from esjobs.records.ingest.base import RowError
-from esjobs.records.ingest.formats.entered_tables import NO_NUMBER, OUT_OF_RANGE, EnteredRow, EnteredTables
+from esjobs.records.ingest.formats.entered_tables import (
+    OUT_OF_RANGE,
+    EnteredRow,
+    EnteredTables,
+    amount,
+    require_columns,
+    table_rows,
+)
 from esjobs.records.names.cpu_models import resolve
 from esjobs.schema.references import REFERENCES, SAME_SCORE
 
@@ -37,14 +40,11 @@ _DIFFERING = {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row of the file as text: its number, the text for the list of refused rows, and how to type it."""
+Line = tuple[int, str, Callable[[], Mapping[str, Any]]]
+"""Row of a file: its number, its text for the list of refused rows, and what types it.
 
-    number: int
-    text: str
-    typed: Callable[[], Mapping[str, Any]]
-    """Columns of the row; raises :class:`RowError`."""
+The last raises :class:`RowError`.
+"""
 
 
 def reference_scores(name: str, lines: Callable[[str, Path], Iterator[Line]]) -> EnteredTables:
@@ -55,8 +55,8 @@ def reference_scores(name: str, lines: Callable[[str, Path], Iterator[Line]]) ->
     """
 
     def rows(text: str, path: Path, _: Mapping[str, Any]) -> Iterator[EnteredRow]:
-        for line in lines(text, path):
-            yield EnteredRow(line.number, REFERENCES, line.text, partial(_completed, line.typed, path))
+        for number, line, typed in lines(text, path):
+            yield EnteredRow(number, REFERENCES, line, partial(_completed, typed, path))
 
     return EnteredTables(name, "reference scores", (REFERENCES,), rows, notes=_notes, finished=_with_ranges)
 
@@ -125,36 +125,16 @@ def _range_of(group: Sequence[Mapping[str, Any]]) -> tuple[float, float, str]:
     return min(values), max(values), ", ".join(differ)
 
 
-def cells(
-    text: str, path: Path, wanted: Sequence[str], delimiter: str
-) -> Iterator[tuple[int, dict[str, str]]]:
+def cells(text: str, path: Path, wanted: Sequence[str], what: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Number and cells of each row of a table with a header; :class:`InputError` when columns are missing."""
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        names = [name.strip() for name in reader.fieldnames or ()]
-        missing = [name for name in wanted if name not in names]
-        if missing:
-            raise InputError(
-                f"{path}, line 1: no column {', '.join(missing)}; found {', '.join(names)[:200]}"
-            )
-        for raw in reader:
-            # a short row has None for what it lacks, a long one None for a name
-            yield reader.line_num, {name.strip(): (text or "").strip() for name, text in raw.items() if name}
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}; expected a text table") from error
+    header, rows = table_rows(text, path, fold=False)
+    require_columns(header, wanted, path, what)
+    return rows
 
 
 def number(name: str, text: str) -> float | None:
     """A number, None where nothing or '-' stands; :class:`RowError` for anything else."""
-    if text in ("", "-", "na", "not_available"):
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise RowError(NO_NUMBER, name, f"'{text[:60]}' is not a number")
-    return value
+    return amount(text, name, math.inf, -math.inf)
 
 
 def count(name: str, text: str) -> int | None:

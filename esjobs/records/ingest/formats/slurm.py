@@ -182,34 +182,41 @@ class SlurmSource(Naming, OfText):
         refusals, account, n_rows = Refusals(file.name), Account(), 0
         layout = replace(LAYOUT, derive=partial(_derive, self.applications))
         end = None if self.running_at is None else f"{self.running_at.astimezone(zone):%Y-%m-%dT%H:%M:%S}"
-        heading: Heading | None = None
-        waiting: list[Row] = []
-        for lines in complete_lines(file, refusals, "the output of sacct"):
-            numbered = list(enumerate(lines.data.split(b"\n"), lines.first))
-            if heading is None:
-                numbered = [pair for pair in numbered if pair[1].strip()]
-                if not numbered:
-                    continue
-                # the first line with text decides
-                heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
-                if end is not None and not {"state", "end"} <= heading.at.keys():
-                    raise InputError(f"{file.name}: State and End missing; add both columns")
-                numbered = numbered[1:] if heading.named else numbered
-            rows = rows_in(numbered, heading, refusals, account, waiting)
-            # steps of the last job may stand in the next block
-            waiting = [] if lines.final else last_job(rows, heading)
-            of_jobs = joined(rows[: len(rows) - len(waiting)], heading, refusals, account, end)
-            parsed = _parsed(of_jobs, heading, layout, zone, context, refusals, account)
-            n_rows += parsed.rows_in
-            yield parsed
-        if waiting and heading is not None:
-            of_jobs = joined(waiting, heading, refusals, account, end)
+        for rows, heading in self._jobs(file, fill.get("columns"), refusals, account):
+            of_jobs = joined(rows, heading, refusals, account, end)
             parsed = _parsed(of_jobs, heading, layout, zone, context, refusals, account)
             n_rows += parsed.rows_in
             yield parsed
         last = refusals.last_piece()
         notes = _notes(file.name, account, n_rows + last.rows_in, None if "timezone" in fill else zone_name)
         yield replace(last, notes=notes, repaired=account.ignored)
+
+    def _jobs(
+        self, file: Input, columns: object, refusals: Refusals, account: Account
+    ) -> Iterator[tuple[list[Row], Heading]]:
+        """Yield the rows of jobs with all their steps, a block of lines at a time."""
+        heading: Heading | None = None
+        waiting: list[Row] = []
+        for lines in complete_lines(file, refusals, "the output of sacct"):
+            numbered = [pair for pair in enumerate(lines.data.split(b"\n"), lines.first) if pair[1].strip()]
+            if heading is None and numbered:
+                # the first line with text decides
+                heading = self._heading(numbered[0][1], columns, file)
+                # a line that names the columns is no row
+                numbered = numbered[int(heading.named) :]
+            if heading is not None:
+                rows = rows_in(numbered, heading, refusals, account, waiting)
+                # steps of the last job may stand in the next block
+                waiting = [] if lines.final else last_job(rows, heading)
+                yield rows[: len(rows) - len(waiting)], heading
+        if waiting and heading is not None:
+            yield waiting, heading
+
+    def _heading(self, line: bytes, columns: object, file: Input) -> Heading:
+        heading = heading_of(line, columns, file.name)
+        if self.running_at is not None and not {"state", "end"} <= heading.at.keys():
+            raise InputError(f"{file.name}: State and End missing; add both columns")
+        return heading
 
 
 SLURM = SlurmSource()

@@ -97,18 +97,18 @@ def joules(text: str) -> str | None:
     return None if text in NOTHING | _NO_ENERGY else text
 
 
-def size(text: str, bare: int = 0) -> float | None:
-    """Return bytes; K, M, G, ... are powers of 1024, ``bare`` that of a plain number, or raise ValueError.
+def size(text: str) -> float | None:
+    """Return bytes; K, M, G, ... are powers of 1024. Raises :class:`ValueError` for what is no size.
 
-    >>> size("62.50G"), size("4000", bare=2), size("")
-    (67108864000.0, 4194304000.0, None)
+    >>> size("62.50G"), size("4000"), size("")
+    (67108864000.0, 4000.0, None)
     """
     if text in NOTHING:
         return None
     match = _SIZE.fullmatch(text)
     if match is None or match[3]:
         raise ValueError(text)
-    return float(match[1]) * 1024.0 ** (_POWERS[match[2]] if match[2] else bare)
+    return float(match[1]) * 1024.0 ** _POWERS[match[2]]
 
 
 def bytes_of(text: str) -> str | None:

@@ -28,6 +28,7 @@ STEP_ALONE = "step without its job"
 _FREE = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "workdir")
 
 _COMMENT = "admincomment"
+_ID_COLUMNS = ("jobid", "jobidraw")
 
 # Sites choose how times are written (``SLURM_TIME_FORMAT``).
 _TIME = re.compile(r"[-+:./TZ\d ]*\d[-+:./TZ\d ]*", re.ASCII)
@@ -206,19 +207,14 @@ def _shaped(row: Sequence[str], heading: Heading) -> Iterator[bool]:
             yield cell in cells.NOTHING | cells.NO_LIMIT or shape.fullmatch(cell) is not None
 
 
-def _job_id(row: Row, heading: Heading) -> str:
-    position = heading.at.get("jobid", heading.at.get("jobidraw", 0))
-    return row.cells[position].strip()
-
-
 def last_job(rows: Sequence[Row], heading: Heading) -> list[Row]:
     """The last job with its steps and attempts so far: more of them may follow."""
     if not rows:
         return []
-    job = _job_id(rows[-1], heading).partition(".")[0]
+    job = _cell(rows[-1], heading, *_ID_COLUMNS).partition(".")[0]
     at = len(rows)
     # steps follow their job; attempts of one job follow each other
-    while at > 0 and _job_id(rows[at - 1], heading).partition(".")[0] == job:
+    while at > 0 and _cell(rows[at - 1], heading, *_ID_COLUMNS).partition(".")[0] == job:
         at -= 1
     return list(rows[at:])
 
@@ -235,7 +231,7 @@ def joined(
     steps: dict[str, list[Row]] = {}
     ended: list[tuple[Row, list[Row]]] = []
     for row in rows:
-        name = _job_id(row, heading)
+        name = _cell(row, heading, *_ID_COLUMNS)
         job, dot, _ = name.partition(".")
         if not dot:
             before = jobs.get(job)
@@ -288,7 +284,7 @@ def _name_attempt(row: Row, heading: Heading, account: Account) -> None:
 
 def _programs(steps: Sequence[Row], heading: Heading) -> Iterator[tuple[str | None, float]]:
     for step in steps:
-        number, name = _job_id(step, heading).partition(".")[2], _cell(step, heading, "jobname")
+        number, name = _cell(step, heading, *_ID_COLUMNS).partition(".")[2], _cell(step, heading, "jobname")
         if _STEP.fullmatch(number) and name not in cells.NOTHING:
             elapsed = _cell(step, heading, "elapsedraw", "elapsed")
             seconds = cells.integer(elapsed)
@@ -347,7 +343,7 @@ def _memory(row: Row, heading: Heading) -> str | None:
     if n_tasks is None:
         # without NTasks: a launched step on several nodes has several tasks
         nodes = cells.integer(_cell(row, heading, "nnodes", "allocnodes")) or 1
-        launched = _STEP.fullmatch(_job_id(row, heading).partition(".")[2])
+        launched = _STEP.fullmatch(_cell(row, heading, *_ID_COLUMNS).partition(".")[2])
         return None if nodes > 1 and launched and largest not in cells.NOTHING else largest
     mean = cells.bytes_of(_cell(row, heading, "averss"))
     if n_tasks > 1 and mean is not None and mean.isdigit():

@@ -4,14 +4,14 @@ from esjobs.core.errors import UsageError
 from esjobs.core.plugins import package_of, plugin, plugin_names
 from esjobs.records.ingest.base import Source, require_source
 from esjobs.records.ingest.formats.apel import APEL
-from esjobs.records.ingest.formats.canonical import JobsSource
+from esjobs.records.ingest.formats.canonical import JOBS
 from esjobs.records.ingest.formats.clustercockpit import ClusterCockpit
 from esjobs.records.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.records.ingest.formats.cric import CRIC_QUEUES
 from esjobs.records.ingest.formats.downtimes import DOWNTIME_TABLE
-from esjobs.records.ingest.formats.htcondor import HTCondorSource
+from esjobs.records.ingest.formats.htcondor import CMS_HTCONDOR
 from esjobs.records.ingest.formats.long_series import LongSeries
-from esjobs.records.ingest.formats.panda import PandaSource
+from esjobs.records.ingest.formats.panda import PANDA
 from esjobs.records.ingest.formats.perf_stat import PerfStat
 from esjobs.records.ingest.formats.pledges import PLEDGE_TABLES
 from esjobs.records.ingest.formats.power import EMISSION_TABLE, POWER_TABLE
@@ -28,11 +28,11 @@ REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
 """The formats of reference tables, by which ``esjobs reference import`` names its forms."""
 
 SOURCES: tuple[Source, ...] = (
-    PandaSource(),
-    JobsSource(),
+    PANDA,
+    JOBS,
     SLURM,
     SWF,
-    HTCondorSource(),
+    CMS_HTCONDOR,
     APEL,
     COREPOWER_TABLE,
     CRIC_QUEUES,

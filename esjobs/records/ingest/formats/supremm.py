@@ -13,11 +13,10 @@ cores. A metric with an ``error`` in place of numbers has no data: it is refused
 out of a summary, counted.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,18 +50,14 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)([nc]?)", re.IGNORECASE)
 _UNITS = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-class Supremm:
+class Supremm(job_files.InFolder):
     """The format ``supremm``."""
 
     name = "supremm"
     with_events = False
     default_source = "supremm"
     settable: ClassVar[tuple[Field, ...]] = JOB_FIELDS
-    wanted: ClassVar[re.Pattern[str]] = re.compile(r".*\.json(\.gz)?")
-
-    def files(self, paths: Sequence[Path]) -> list[Path]:
-        """Return the files to read, folders searched."""
-        return list(job_files.files_below(paths, self.wanted))
+    wanted = re.compile(r".*\.json(\.gz)?")
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Yield the job of a summary, or the series of its plots, told apart by their members."""
@@ -80,13 +75,7 @@ class Supremm:
 
 
 def _document(file: Input) -> dict[str, Any]:
-    data = job_files.content(file)
-    try:
-        document = json.loads(data)
-    except RecursionError as error:
-        raise InputError(f"{file.name} is nested too deeply for a document of SUPReMM") from error
-    except ValueError as error:
-        raise InputError(f"{file.name} is not valid JSON ({error}); copy it again") from error
+    document = job_files.document(job_files.content(file), file)
     if not isinstance(document, dict) or not isinstance(document.get("_id"), str):
         raise InputError(f"{file.name} is not a document of SUPReMM: no _id; expected one document per file")
     return document

@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ from esjobs.schema.pop import POP_REPORTS
 
 # Keys of which every report has one.
 _LAYOUTS = ("Application", "Process", "popMetrics", "popRaw", "region", "node")
+_NOT_JSON = ". TALP does not escape quotes or backslashes in region names; rename such regions"
 
 
 class Talp:
@@ -54,7 +56,7 @@ class Talp:
 
 
 def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
-    document = report_document(job_files.content(file), file.name)
+    document = _document(file)
     named = report_name(file.name)
     job_id = fill.get("job_id") or named.job_id
     if not job_id:
@@ -91,23 +93,11 @@ def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
     return Parsed.of(rows, books.rejects, (), POP_REPORTS, books.repaired)
 
 
-def report_document(data: bytes, name: str) -> dict[str, Any]:
-    """The bytes of a report as JSON; :class:`InputError` for what is none, or is about something else."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text at byte {error.start}; copy it again") from error
-    try:
-        document = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except RecursionError as error:
-        raise InputError(f"{name} is nested too deeply for a report of TALP") from error
-    except ValueError as error:
-        raise InputError(
-            f"{name} is not valid JSON ({error}). TALP does not escape quotes or backslashes in region "
-            "names; rename such regions"
-        ) from error
+def _document(file: Input) -> dict[str, Any]:
+    decode = partial(json.loads, object_pairs_hook=_once, parse_constant=_no_number)
+    document = job_files.document(job_files.text_of(job_files.content(file), file), file, decode, _NOT_JSON)
     if not isinstance(document, dict) or not any(key in document for key in _LAYOUTS):
-        raise InputError(f"{name} is not a report of TALP: none of {', '.join(_LAYOUTS)} found")
+        raise InputError(f"{file.name} is not a report of TALP: none of {', '.join(_LAYOUTS)} found")
     return document
 
 

@@ -1,6 +1,7 @@
 """One file of any container to parsed pieces: the common part of every format that has a layout."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import repeat
 
 from esjobs.core.errors import InputError
@@ -11,24 +12,43 @@ from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.ingest.reading.json_lines import read_json_lines
 from esjobs.records.ingest.reading.layout import Binding, Layout
 from esjobs.records.ingest.reading.lines import BLOCK, LineFeed
-from esjobs.records.ingest.reading.opening import ACCEPTED, Opened, opened
-from esjobs.records.ingest.refusals import LISTED, Refusals
+from esjobs.records.ingest.reading.opening import ACCEPTED, OfText, Opened, opened
+from esjobs.records.ingest.refusals import Refusals
 from esjobs.records.ingest.validate import Block, Context, rows_of
 
 
+@dataclass(frozen=True)
+class LayoutSource(OfText):
+    """A format that its layout describes: CSV, JSON lines or Parquet, column names in any case.
+
+    ``with_events``: see :class:`~esjobs.records.ingest.base.Source`. ``from_name``: fields that the name of a
+    file gives.
+    """
+
+    layout: Layout
+    default_source: str
+    with_events: bool | None = True
+    from_name: Callable[[str], Mapping[str, object]] = lambda _: {}
+
+    @property
+    def name(self) -> str:
+        """The format's name on the command line."""
+        return self.layout.format
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Yield the pieces of a file; see :func:`parse_file`."""
+        context = Context(file.name, self.default_source, fill, self.from_name(file.name))
+        return parse_file(file, self.layout, context)
+
+
 def parse_file(
-    file: Input,
-    layout: Layout,
-    context: Context,
-    way: Way = "typed",
-    block: int = BLOCK,
-    listed: int = LISTED,
+    file: Input, layout: Layout, context: Context, way: Way = "typed", block: int = BLOCK
 ) -> Iterator[Parsed]:
     """Yield the pieces of a file; the first has the notes, a file without rows gives one empty piece.
 
-    ``listed``: rejects of one kind that are listed individually; the last piece counts the others.
+    The last piece counts the rejects that are not listed individually.
     """
-    refusals = Refusals(file.name, listed)
+    refusals = Refusals(file.name)
     filled = (*context.from_name, *context.fill)
     rows = 0
     noted = False

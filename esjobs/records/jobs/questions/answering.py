@@ -37,30 +37,38 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
     wanted = _wanted(question, chosen)
     jobs = _jobs(store, question, question.window)
     by = tuple(dimensions(question.by, bins_of(store, parse_bins(question.bins), jobs)))
-    if before is not None and any(dimension.calendar for dimension in by):
-        raise UsageError("another window has other days; compare by something else, such as queue")
+    if before is not None:
+        _refuse_calendar(by)
     sorting = _sorting_metric(question, by, wanted)
     parts = _parts(question, by, wanted, sorting)
     requested = [jobs, *_others(store, question, before)]
     sides = [groups(store, by, parts, one) for one in requested]
-    if question.compares:
-        sides = aligned(*sides)
-    # a group has a job; without a field to group by there is one row, which may have none
-    if not any(side.number if by else side.parts[COUNT][0] for side in sides):
+    if not any(side.has_jobs for side in sides):
         raise NoJobsError(nothing())
-    # days without jobs are rows too, or a line over time would hide them
-    if len(by) == 1 and question.top is None and not question.min_jobs and not question.compares:
-        sides = [filled(sides[0], by[0])]
-    # quantiles and extremes of all jobs do not follow from those of groups
-    if question.total and by and not all(map(adds_up, parts)):
-        totals = [groups(store, [], parts, one) for one in requested]
-    else:
-        totals = [Groups({}, together(side.parts, np.ones(side.number, np.bool_))) for side in sides]
     cells = None
     if question.compares:
+        sides = aligned(*sides)
         cells = read_cells(store, by, chosen, requested, sides[0], dimensions(question.strata))
+    # days without jobs are rows too, or a line over time would hide them
+    elif len(by) == 1 and question.has_all_groups:
+        sides = [filled(sides[0], by[0])]
+    totals = [_total(store, question, by, parts, *each) for each in zip(requested, sides, strict=True)]
     arranged = Arranged(question, by, wanted, sorting, sides, totals, cells)
     return Answer(arranged.table(), question, by, chosen, tuple(arranged.notes()), before)
+
+
+def _total(
+    store: JobStore,
+    question: Question,
+    by: Sequence[Dimension],
+    parts: tuple[Part, ...],
+    jobs: Jobs,
+    side: Groups,
+) -> Groups:
+    # quantiles and extremes of all jobs do not follow from those of groups
+    if question.total and by and not all(map(adds_up, parts)):
+        return groups(store, [], parts, jobs)
+    return Groups({}, together(side.parts, np.ones(side.number, np.bool_)))
 
 
 def _wanted(question: Question, metrics: tuple[QueryMetric, ...]) -> Wanted:
@@ -98,6 +106,11 @@ def _parts(
     return (COUNT, *parts) if counted else parts
 
 
+def _refuse_calendar(by: Sequence[Dimension]) -> None:
+    if any(dimension.calendar for dimension in by):
+        raise UsageError("another window has other days; compare by something else, such as queue")
+
+
 def _refuse_nonsense(question: Question) -> None:
     if not question.metrics:
         raise UsageError("no metric given; add --metric jobs (list: esjobs fields)")
@@ -115,8 +128,7 @@ def _refuse_groups(question: Question) -> None:
         raise UsageError(
             f"shares of each {question.share_of} need it in --by, as --by {question.share_of},..."
         )
-    of_groups = question.top is not None or question.total or question.min_jobs
-    if of_groups and not (question.by or question.bins):
+    if (question.total or not question.has_all_groups) and not (question.by or question.bins):
         raise UsageError("without a field to group by there is one row; omit top, total and min_jobs")
 
 

@@ -36,7 +36,12 @@ def sorted_by_size(question: Question, by: Sequence[Dimension], wanted: Wanted) 
     # the largest groups: by the first metric if that adds up, else by their jobs
     if question.top is not None and question.descending is None:
         return not wanted.metrics[0].adds_up
-    return not any(dimension.in_order for dimension in by)
+    return not in_order(by)
+
+
+def in_order(by: Sequence[Dimension]) -> bool:
+    """True if groups stand in the order of a dimension, unless something else is asked for."""
+    return any(dimension.in_order for dimension in by)
 
 
 @dataclass(frozen=True)
@@ -216,18 +221,24 @@ class Arranged:
         # lexsort takes the last key first
         ranks = [_ranks(values) for values in reversed(keys.values())]
         order = np.lexsort(ranks) if ranks else np.arange(self.sides[0].number)
-        name, descending = self.question.sort, self.question.descending
+        name, descending = self._sorting()
         if name in keys:
             return _sorted(order, _ranks(keys[name], missing=np.nan), bool(descending))
-        # a comparison puts the largest change first: of shares if they are what is compared
-        if name is None and self.wanted.compared:
-            share = "_share" if self.wanted.share_changes and self.wanted.metrics[0].adds_up else ""
-            name, descending = f"{self.wanted.metrics[0].name}{share}_diff", bool(share or descending)
         # days and bins keep their own order, unless the largest of them are wanted
         top_of_all = self.question.top is not None and descending is None
-        if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
+        if name is None and not top_of_all and in_order(self.by):
             return order[::-1] if descending else order
-        return _sorted(order, self._sizes(name, numbers), descending is None or descending)
+        return _sorted(order, self._sizes(name, numbers), descending is not False)
+
+    def _sorting(self) -> tuple[str | None, bool | None]:
+        """Return the column that rows are sorted by, and the direction; None: the usual one."""
+        name, descending = self.question.sort, self.question.descending
+        if name is not None or not self.wanted.compared:
+            return name, descending
+        # a comparison puts the largest change first: of shares if they are what is compared
+        first = self.wanted.metrics[0]
+        share = "_share" if self.wanted.share_changes and first.adds_up else ""
+        return f"{first.name}{share}_diff", bool(share or descending)
 
     def _sizes(self, name: str | None, numbers: Columns) -> Floats:
         if name is not None:
@@ -279,9 +290,7 @@ def _ranks(column: pa.ChunkedArray, missing: float = np.inf) -> Floats:
     """Return the position of each value among the different ones, which are far fewer than groups."""
     code, first = numbered([column], len(column))
     values = column.take(first).to_pylist()
-    position = {value: number for number, value in enumerate(sorted(filter(_present, values)))}
+    position = {
+        value: number for number, value in enumerate(sorted(one for one in values if one is not None))
+    }
     return np.array([position.get(value, missing) for value in values], np.float64)[code]
-
-
-def _present(value: object) -> bool:
-    return value is not None

@@ -10,6 +10,7 @@ import pyarrow as pa
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
 from esjobs.core.keys import Bins, Named, TimePart, beginning
+from esjobs.core.keys import Part as Period
 from esjobs.core.query import (
     DropRule,
     Either,
@@ -26,7 +27,7 @@ from esjobs.core.query import (
 )
 from esjobs.core.window import Window
 from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
-from esjobs.records.jobs.questions.formulas import Floats, Part
+from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
 from esjobs.schema.scores import SCORES
@@ -51,6 +52,11 @@ class Groups:
     parts: dict[Part, Floats]
 
     @property
+    def has_jobs(self) -> bool:
+        """True if any job is in it: a group has one, but without keys there is a group in any case."""
+        return bool(self.number if self.keys else self.parts[JOBS.moment][0])
+
+    @property
     def number(self) -> int:
         """Number of groups."""
         return len(next(chain(self.keys.values(), self.parts.values())))
@@ -66,11 +72,7 @@ def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs
     """
     wanted = list(dict.fromkeys(parts))
     if of_scores := [part for part in wanted if isinstance(part, Moment) and _is_of_scores(part)]:
-        found = groups(store, by, [part for part in wanted if part not in of_scores], jobs)
-        scored = _scored(store, by, of_scores, jobs)
-        taken = _taken_from(found, scored)
-        values = {part: _of_rows(part, scored.parts[part], taken) for part in of_scores}
-        return Groups(found.keys, {part: (found.parts | values)[part] for part in wanted})
+        return _with_scores(store, by, wanted, of_scores, jobs)
     if by and _are_of_few_jobs(wanted):
         return _of_few(store, by, [part for part in wanted if isinstance(part, Moment)], jobs)
     return _groups(store, by, wanted, jobs)
@@ -97,6 +99,14 @@ def _is_of_scores(part: Moment) -> bool:
     return not all(map(fields.is_field, part.factors))
 
 
+def _with_scores(
+    store: JobStore, by: Sequence[Dimension], wanted: Sequence[Part], of_scores: Sequence[Moment], jobs: Jobs
+) -> Groups:
+    found = groups(store, by, [part for part in wanted if part not in of_scores], jobs)
+    parts = found.parts | _among(found, _scored(store, by, of_scores, jobs))
+    return Groups(found.keys, {part: parts[part] for part in wanted})
+
+
 def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], jobs: Jobs) -> Groups:
     """Return groups of the scores of the jobs; :class:`UsageError` for what scores do not know."""
     periods = {
@@ -111,14 +121,17 @@ def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], 
     question = Query(stored, tuple(metrics.values()), jobs.window, jobs.where, over=SCORES)
     table = plain(store.aggregate(question).table)
     for key, period in periods.items():
-        days = table.column("day").to_pylist()
-        table = table.append_column(key, pa.array([beginning(period, day) for day in days], pa.date32()))
-    resolved = [key for key in keys if key not in table.column_names]
+        table = table.append_column(key, _beginnings(period, table.column("day")))
+    resolved = list(keys.keys() - {*table.column_names})
     answer = resolve_keys(table, list(keys), resolvers(store, resolved, jobs.window))
     if keys:
         names = [metric.name for metric in metrics.values()]
         answer = merged(answer.select([*keys, *names]), list(keys))
     return _groups_in(encoded(answer), by, metrics)
+
+
+def _beginnings(period: Period, days: pa.ChunkedArray) -> pa.Array:
+    return pa.array([beginning(period, day) for day in days.to_pylist()], pa.date32())
 
 
 def _score_key(key: str) -> str:
@@ -154,11 +167,11 @@ def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs
     of_all = _groups(store, by, [part for part in wanted if not part.where], jobs)
     parts = dict(of_all.parts)
     for condition in dict.fromkeys(part.where for part in wanted if part.where):
-        met = {replace(part, where=()): part for part in wanted if part.where == condition}
+        met: dict[Part, Moment] = {
+            replace(part, where=()): part for part in wanted if part.where == condition
+        }
         some = groups(store, by, met, replace(jobs, where=(*jobs.where, *condition)))
-        taken = _taken_from(of_all, some)
-        for bare, part in met.items():
-            parts[part] = _of_rows(part, some.parts[bare], taken)
+        parts |= {met[bare]: values for bare, values in _among(of_all, some).items()}
     return Groups(of_all.keys, {part: parts[part] for part in wanted})
 
 
@@ -210,10 +223,11 @@ def _one_after_other(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.Chun
     return pa.chunked_array([*first.chunks, *second.chunks], first.type).unify_dictionaries()
 
 
-def _taken_from(own_groups: Groups, others: Groups) -> Integers:
-    """Return the row of each group among others; -1 where these do not have it."""
-    group, first = numbers_of(own_groups, others, own_groups.keys)
-    return _taken(group[own_groups.number :], len(first))[: own_groups.number]
+def _among(own: Groups, others: Groups) -> dict[Part, Floats]:
+    """Return the parts of others by group of its own; of a group that these lack counts are 0."""
+    group, first = numbers_of(own, others, own.keys)
+    taken = _taken(group[own.number :], len(first))[: own.number]
+    return {part: _of_rows(part, values, taken) for part, values in others.parts.items()}
 
 
 def _taken(own: Integers, number: int) -> Integers:

@@ -90,27 +90,36 @@ def columns(
     """
     answer: Columns = {}
     for metric in wanted.metrics:
-        values = _values(metric, sides[0])
-        answer[metric.name] = values
-        if wanted.errors and metric.has_error:
-            answer[f"{metric.name}_err"] = metric.formula.errors(sides[0]) * metric.scale
-        if metric.name == wanted.ranked and isinstance(metric.formula, Ratio):
-            low, high = interval(metric.formula, sides[0])
-            answer[f"{metric.name}_low"], answer[f"{metric.name}_high"] = (
-                low * metric.scale,
-                high * metric.scale,
-            )
-        # of a total that is 0 no group has a share
-        if wanted.share and metric.adds_up:
-            answer[f"{metric.name}_share"] = _divided(values, _values(metric, totals[0]))
-        if wanted.compared:
-            compared = _compared(metric, values, _values(metric, sides[1]), changes.get(metric.name))
-            answer |= {f"{metric.name}_{what}": numbers for what, numbers in compared.items()}
-            if wanted.share_changes and metric.adds_up:
-                name = f"{metric.name}_share"
-                past = _divided(_values(metric, sides[1]), _values(metric, totals[1]))
-                answer |= {f"{name}_before": past, f"{name}_diff": answer[name] - past}
-                answer[f"{name}_z"] = _z(changes.get(name), len(past))
+        found = _of_metric(wanted, metric, sides, totals, changes)
+        answer |= {metric.name + ending: numbers for ending, numbers in found.items()}
+    return answer
+
+
+def _of_metric(
+    wanted: Wanted,
+    metric: QueryMetric,
+    sides: Sequence[Parts],
+    totals: Sequence[Parts],
+    changes: Mapping[str, Change],
+) -> Columns:
+    """Return the columns of a metric by what follows its name."""
+    values = _values(metric, sides[0])
+    answer: Columns = {"": values}
+    if wanted.errors and metric.has_error:
+        answer["_err"] = metric.formula.errors(sides[0]) * metric.scale
+    if metric.name == wanted.ranked and isinstance(metric.formula, Ratio):
+        low, high = interval(metric.formula, sides[0])
+        answer |= {"_low": low * metric.scale, "_high": high * metric.scale}
+    # of a total that is 0 no group has a share
+    if wanted.share and metric.adds_up:
+        answer["_share"] = _divided(values, _values(metric, totals[0]))
+    if wanted.compared:
+        before = _values(metric, sides[1])
+        answer |= _compared(metric, values, before, changes.get(metric.name))
+        if wanted.share_changes and metric.adds_up:
+            past = _divided(before, _values(metric, totals[1]))
+            answer |= {"_share_before": past, "_share_diff": answer["_share"] - past}
+            answer["_share_z"] = _z(changes.get(f"{metric.name}_share"), len(past))
     return answer
 
 
@@ -119,15 +128,15 @@ def _z(change: Change | None, number: int) -> Floats:
 
 
 def _compared(metric: QueryMetric, values: Floats, before: Floats, change: Change | None) -> Columns:
-    answer: Columns = {"before": before, "diff": values - before, "ratio": _divided(values, before)}
-    answer["z"] = _z(change, len(values))
+    answer: Columns = {"_before": before, "_diff": values - before, "_ratio": _divided(values, before)}
+    answer["_z"] = _z(change, len(values))
     if change is not None and not metric.adds_up:
-        answer["within"] = change.within * metric.scale
-        answer["within_z"] = change.within_z
-        answer["mix"] = change.mix * metric.scale
-        answer["turnover"] = change.turnover * metric.scale
+        answer["_within"] = change.within * metric.scale
+        answer["_within_z"] = change.within_z
+        answer["_mix"] = change.mix * metric.scale
+        answer["_turnover"] = change.turnover * metric.scale
         if change.mix_z is not None:
-            answer["mix_z"] = change.mix_z
+            answer["_mix_z"] = change.mix_z
     return answer
 
 

@@ -48,6 +48,11 @@ class Question:
         """True if two sets of jobs are compared."""
         return self.compare is not None or bool(self.versus)
 
+    @property
+    def has_all_groups(self) -> bool:
+        """True if every group has a row."""
+        return self.top is None and not self.min_jobs
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -46,6 +46,6 @@ def _widths(least: float, unit: str) -> Iterator[float]:
     while power <= 308:  # the largest power of ten of a double
         for digit in (1, 2, 5):
             width = float(f"{digit}e{power}") * base
-            if math.isfinite(width) and width >= least:
+            if least <= width < math.inf:
                 yield width
         power += 1

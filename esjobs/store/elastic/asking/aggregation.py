@@ -69,7 +69,11 @@ def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bo
         nonempty = [(at, part) for at, part in snapshots if not at.empty]
         if jobs.most_read is not None:
             _require_allowed(cluster, jobs, nonempty, query)
-        of_parts = [None] * len(nonempty) if by_reading else _side_by_side(nonempty, query)
+        of_parts: list[_Grouped | None] = [None] * len(nonempty)
+        if not by_reading:
+            of_parts = in_parallel(
+                lambda part: _answer_of_part(*part, query), nonempty, _PARTS_IN_FLIGHT, "esjobs-parts"
+            )
         try:
             return _joined(cluster, jobs, nonempty, of_parts, query)
         except InconsistentError:
@@ -88,10 +92,8 @@ def _joined(
         of_parts = [None] * len(nonempty)
     unread: list[Unread] = []
     for (at, part), grouped in zip(nonempty, of_parts, strict=True):
-        if grouped is None and jobs.most_read is not None and is_groupable(part, query):
-            # the cluster was to group them, so they were not counted before
-            n_jobs = count_of(cluster, part, part.inside(query.window))
-            require_allowed(jobs, n_jobs, ["the cluster cannot count these documents exactly"])
+        if grouped is None:
+            _require_few(cluster, jobs, part, query)
         # a part that the cluster cannot group is read completely
         rest = EVERY if grouped is None else grouped.rest
         if rest != NONE:
@@ -101,6 +103,13 @@ def _joined(
         return _completed(answered, unread, query)
     with documents_of(unread, query) as documents:
         return documents.groups(query)
+
+
+def _require_few(cluster: Cluster, jobs: JobSource, part: JobIndex, query: Query) -> None:
+    if jobs.most_read is not None and is_groupable(part, query):
+        # the cluster was to group them, so they were not counted before
+        n_jobs = count_of(cluster, part, part.inside(query.window))
+        require_allowed(jobs, n_jobs, ["the cluster cannot count these documents exactly"])
 
 
 def _completed(answered: "Sequence[_Grouped]", unread: Sequence[Unread], query: Query) -> Aggregate:
@@ -203,11 +212,11 @@ class _Grouped:
 
 
 def _side_by_side(parts: Sequence[tuple[PointInTime, JobIndex]], query: Query) -> "list[_Grouped | None]":
-    """Return the answers for several parts, in order; None where every document is to be read."""
     return in_parallel(lambda part: _answer_of_part(*part, query), parts, _PARTS_IN_FLIGHT, "esjobs-parts")
 
 
 def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
+    """Return the answer for a part; None where every document is to be read."""
     with suppress(composite.NotExactError):
         return _grouped(at, jobs, query)
     return None

@@ -148,15 +148,8 @@ class Clauses:
     def _membership(self, name: str, values: Sequence[Any]) -> Clause | None:
         item = self._field(name)
         usable = [cast for value in values for cast in typed(name, item.type, value)]
-        match item.derived:
-            case DayOf(source):
-                days = [_times_of(source, Days(name, day, day)) for day in usable]  # type: ignore[arg-type]
-                return _either(self.filters(days))
-            case CoreClassOf(source):
-                ranges = {"single": Range(source, ge=1, le=1), "multi": Range(source, gt=1)}
-                return _either(self.filters([ranges[str(value)] for value in usable if value in ranges]))
-            case Quotient():
-                return None
+        if item.derived is not None:
+            return self._derived_membership(item, usable)
         live = self.live[name]
         if live.state == "constant":
             return EVERY if live.source.constant in usable else NONE
@@ -165,6 +158,16 @@ class Clauses:
         if not live.askable or item.type == "time":
             return None
         return _stored_among(live, usable)
+
+    def _derived_membership(self, item: Field, usable: Sequence[Any]) -> Clause | None:
+        match item.derived:
+            case DayOf(source):
+                days = [_times_of(source, Days(item.name, day, day)) for day in usable]
+                return _either(self.filters(days))
+            case CoreClassOf(source):
+                ranges = {"single": Range(source, ge=1, le=1), "multi": Range(source, gt=1)}
+                return _either(self.filters([ranges[str(value)] for value in usable if value in ranges]))
+        return None
 
     def _range(self, item: Range) -> Clause | None:
         bounds = (item.gt, item.ge, item.lt, item.le)
@@ -216,13 +219,17 @@ def _stored_among(live: LiveField, usable: Sequence[Any]) -> Clause:
         return {"terms": {live.paths[0]: [str(value).lower() for value in usable]}}
     if kind == "keyword":
         wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
-        cut = [wanted[start : start + _MOST_TERMS] for start in range(0, len(wanted), _MOST_TERMS)]
-        return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in cut]))
+        return _first_of(live, lambda path: _terms(path, wanted))
     # a number as the range of all foreign numbers that are translated into it
     # an index holds neither NaN nor infinities
     numbers = [value for value in usable if isinstance(value, int | float) and math.isfinite(value)]
     name = live.field.name
     return any_of([_first_of(live, _between(live, Range(name, ge=n, le=n))) for n in numbers])
+
+
+def _terms(path: str, values: Sequence[Any]) -> Clause:
+    starts = range(0, len(values), _MOST_TERMS)
+    return any_of([{"terms": {path: values[start : start + _MOST_TERMS]}} for start in starts])
 
 
 # The values of a class of cores

@@ -271,25 +271,27 @@ def rows_of(requested: Grouping, pages: Sequence[pa.Table]) -> pa.Table:
 
 def columns_of(requested: Grouping, buckets: Sequence[Any]) -> pa.Table:
     """Return a page as columns: keys translated, metrics computed."""
-    raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in requested.requested_columns}
-    raw |= {name: [value] * len(buckets) for name, value in requested.fixed.items()}
-    plain = (key for key in requested.keys if requested.query.field(key).derived is None)
-    named = (*plain, *requested.sums.constants)
-    stored = {name: _values(requested, name, raw, len(buckets)) for name in named}
+    stored = _stored(requested, buckets)
     schema = requested.schema()
     columns = [_key_column(requested, key, stored, buckets) for key in requested.keys]
     constants = {name: _floats(stored[name]) for name in requested.sums.constants}
     atoms = {atom: _numbers(requested.sums, buckets, atom) for atom in requested.sums.atoms()}
     for metric in requested.query.metrics:
-        term = requested.sums.terms.get(metric.name)
+        kind, term = schema.field(metric.name).type, requested.sums.terms.get(metric.name)
         if term is None:
             # the index lacks a field: no job has it
-            nothing = 0 if is_count(metric) else None
-            columns.append(pa.array([nothing] * len(buckets), schema.field(metric.name).type))
+            columns.append(pa.repeat(pa.scalar(0 if is_count(metric) else None, kind), len(buckets)))
         else:
-            numbers, null = requested.sums.values(term, constants, atoms)
-            columns.append(_metric_column(numbers, null, schema.field(metric.name).type))
+            columns.append(_metric_column(*requested.sums.values(term, constants, atoms), kind))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _stored(requested: Grouping, buckets: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """Return the values of stored keys and constants, one per bucket."""
+    raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in requested.requested_columns}
+    raw |= {name: [value] * len(buckets) for name, value in requested.fixed.items()}
+    plain = (key for key in requested.keys if requested.query.field(key).derived is None)
+    return {name: _values(requested, name, raw, len(buckets)) for name in (*plain, *requested.sums.constants)}
 
 
 def _metric_column(numbers: Floats, null: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:

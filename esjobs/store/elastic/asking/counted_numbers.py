@@ -75,6 +75,7 @@ class IndexNumbers:
         return self.form.edge(edge) is not None
 
     def sample(self, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
+        """Return percentiles of a sample, or of the jobs in the open bins."""
         percents = [100 * rank for rank in ranks]
         body = {
             "size": 0,
@@ -88,6 +89,7 @@ class IndexNumbers:
         return list(map(float, self.form.values(np.array(raw, np.float64))))
 
     def counts(self, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
+        """Count the jobs of each group in each bin; see :class:`Numbers`."""
         counts = np.zeros((n_groups, len(edges) + 1), np.int64)
         clause, numbers = self.jobs, np.arange(len(edges) + 1)
         if within is not None:
@@ -117,6 +119,7 @@ class IndexNumbers:
         ]
 
     def listed(self, edges: Floats, holds: Mask | None, n_jobs: int) -> Iterator[Listed]:
+        """Yield the values in the open bins, a page at a time."""
         requested = replace(self.requested, value=self.form.path)
         clause = self._of(edges, holds)
         parts: Iterator[Part] = iter([Part(clause, EVERY)])
@@ -184,6 +187,7 @@ class ReadNumbers:
         return []
 
     def counts(self, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
+        """Count the jobs of each group in each bin; see :class:`Numbers`."""
         del within
         counts = np.zeros((n_groups, len(edges) + 1), np.int64)
         np.add.at(counts, (self.groups, np.searchsorted(edges, self.values, side="right")), 1)

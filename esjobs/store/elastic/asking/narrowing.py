@@ -28,19 +28,24 @@ def narrowed(
     by = _telling(requested, rows)
     if by is None:
         return any_of([clause for clause, _ in wanted])
-    beside = "day" if requested.days else next((name for name in _columns(requested) if name != by), "")
+    beside = _beside(requested, by)
     pieces = [_pieces(rows, numbers, by, beside) for _, numbers in wanted]
     if sum(map(len, pieces)) > _MOST_PIECES:
         # by one key alone: more groups than wanted, in fewer pieces
         pieces = [_pieces(rows, numbers, by, "") for _, numbers in wanted]
-    said = []
-    for (clause, numbers), of_bin in zip(wanted, pieces, strict=True):
-        # all groups: the bin alone says it
-        if len(numbers) == len(rows):
-            said.append(clause)
-        else:
-            said.append(all_of([clause, _groups(requested, by, beside, of_bin)]))
-    return any_of(said)
+    of_bins = zip(wanted, pieces, strict=True)
+    return any_of(
+        [
+            # all groups: the bin alone says it
+            clause if len(numbers) == len(rows) else all_of([clause, _groups(requested, by, beside, of_bin)])
+            for (clause, numbers), of_bin in of_bins
+        ]
+    )
+
+
+def _beside(requested: Grouping, by: str) -> str:
+    """Return a second key that tells groups apart; empty without one."""
+    return "day" if requested.days else next((name for name in _columns(requested) if name != by), "")
 
 
 def _groups(requested: Grouping, by: str, beside: str, of_bin: Mapping[Any, set[Any]]) -> Clause:

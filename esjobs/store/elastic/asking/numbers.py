@@ -14,7 +14,7 @@ from esjobs.core import fields
 from esjobs.core.fields import Quotient
 from esjobs.core.query import In
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, has_value, least_raw, translated
-from esjobs.store.elastic.asking.quotients import reaching, small_classes
+from esjobs.store.elastic.asking.quotients import reaching, scaled_number, small_classes
 from esjobs.store.elastic.asking.refinement import Floats
 from esjobs.store.elastic.fields.live_fields import LiveField
 
@@ -37,13 +37,8 @@ def forms_of(name: str, clauses: Clauses) -> list[Form] | None:
     derived = fields.field(name).derived
     if derived is None:
         return _stored(clauses.live[name])
-    match derived:
-        # one number over one integer, or times one: for each value of the integer a scaled path
-        case Quotient((free,), (integer,)):
-            return _by_classes(free, integer, clauses, divided=True)
-        case Quotient((free, integer), ()):
-            return _by_classes(free, integer, clauses, divided=False)
-    return None
+    parts = scaled_number(derived) if isinstance(derived, Quotient) else None
+    return None if parts is None else _by_classes(*parts, clauses)
 
 
 def _stored(live: LiveField) -> list[Form] | None:
@@ -65,7 +60,8 @@ def _stored(live: LiveField) -> list[Form] | None:
     return [Form(exists, path, lambda edge: least_raw(live, edge, beyond=False), values)]
 
 
-def _by_classes(free: str, integer: str, clauses: Clauses, *, divided: bool) -> list[Form] | None:
+def _by_classes(free: str, integer: str, divided: bool, clauses: Clauses) -> list[Form] | None:
+    """Return a scaled path for each value of the integer."""
     number, live = clauses.live[free], clauses.live[integer]
     if (number.field.type, live.field.type) != ("number", "integer"):
         return None
@@ -78,15 +74,13 @@ def _by_classes(free: str, integer: str, clauses: Clauses, *, divided: bool) -> 
         # every value times 0 is 0: no rising function
         return None
     forms: list[Form] = []
-    for value in classes:
+    # divided by 0 there is no number
+    for value in filter(None, classes):
         both = clauses.filters([In(integer, (value,))])
         if both is None:
             return None
-        # divided by 0 there is no number
-        if value:
-            exists = has_value(number, number.paths[0])
-            clause = {"bool": {"filter": [*both, exists]}}
-            forms.append(_form(clause, number.paths[0], float(value), divided=divided))
+        clause = {"bool": {"filter": [*both, has_value(number, number.paths[0])]}}
+        forms.append(_form(clause, number.paths[0], float(value), divided=divided))
     return forms
 
 

@@ -80,6 +80,11 @@ class Distribution:
         few = here_and_there(self.time, first, last, _SAMPLED / max(n_jobs, 1))
         return replace(self, kept=kept, n_jobs=n_jobs, few=few)
 
+    def numbers(self, name: str, locate: Locate) -> list[IndexNumbers]:
+        """Return a field in each of its forms."""
+        forms = self.forms[name]
+        return [IndexNumbers(self.at, self.requested, self.kept, form, locate, self.few) for form in forms]
+
 
 def distribution_of(
     at: PointInTime, jobs: JobIndex, query: Query, plainer: Query, clauses: Clauses
@@ -130,11 +135,7 @@ def with_quantiles(
     found: dict[tuple[str, float], Floats] = {}
     unordered: dict[str, Mask] = {}
     for name, fractions in _fractions(query).items():
-        numbers: list[Numbers] = [
-            IndexNumbers(part.at, part.requested, part.kept, form, locate, part.few)
-            for part in parts
-            for form in part.forms[name]
-        ]
+        numbers: list[Numbers] = [one for part in parts for one in part.numbers(name, locate)]
         n_jobs = sum(part.n_jobs for part in parts)
         if read is not None:
             of_read, unordered[name] = _read_numbers(read, name, locate(read), table.num_rows)

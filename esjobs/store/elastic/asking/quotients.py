@@ -36,29 +36,35 @@ Step = tuple[float | None, float | None]
 
 def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | None":
     """Return clauses whose union is exactly the quotient within bounds; None if impossible."""
-    match of.over, of.under:
-        case (free,), (integer,):
-            divided = True
-        case (free, integer), ():
-            divided = False
-        case _:
-            return None
-    if (fields.field(free).type, fields.field(integer).type) != ("number", "integer") or not _finite(bounds):
+    parts = scaled_number(of)
+    if parts is None or not _finite(bounds):
+        return None
+    free, integer, divided = parts
+    if (fields.field(free).type, fields.field(integer).type) != ("number", "integer"):
         return None
     # asks the index, so after all that the question alone decides
     values = small_classes(clauses, integer)
     if values is None or (0 in values and not divided):
         return None
     said: list[Clause] = []
-    for value in values:
-        if value == 0:
-            continue  # no value at all
+    # divided by 0 there is no value at all
+    for value in filter(None, values):
         limits = _limits(free, bounds, float(value), divided=divided)
         both = None if limits is None else clauses.filters([In(integer, (value,)), limits])
         if both is None:
             return None
         said.append({"bool": {"filter": both}})
     return said
+
+
+def scaled_number(of: Quotient) -> tuple[str, str, bool] | None:
+    """Return a number and the integer that divides (True) or multiplies it; None for other quotients."""
+    match of.over, of.under:
+        case (free,), (integer,):
+            return free, integer, True
+        case (free, integer), ():
+            return free, integer, False
+    return None
 
 
 def small_classes(clauses: "Clauses", name: str) -> list[int] | None:
@@ -78,7 +84,7 @@ def possibly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] |
         return None
     low, high = ends_of(bounds)
     # the margin of rounding below widens positive bounds only
-    if any(end is not None and end < 0 for end in (low, high)):
+    if min(filter(None, (low, high)), default=0) < 0:
         return None
     steps = [_steps(clauses, name) for name in of.under]
     # more clauses than a search should have: reading may be cheaper

@@ -29,15 +29,10 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
     is_bounded = bool(select.order) or select.limit is not None
     plain = not select.where and not select.drops and set(names) <= _STORED and not is_bounded
     schema = schema_of(fields.field(name) for name in names)
-    if jobs.most_read is not None:
-        sizes = [
-            count_of(cluster, part, [_matching(None, part, select, needed)])
-            for part in jobs.parts(select.window, needed)
-        ]
-        require_allowed(jobs, sum(sizes))
+    _require_allowed(cluster, jobs, select, needed)
     stack = ExitStack()
     with stack:
-        parts = [
+        snapshots = [
             (stack.enter_context(PointInTime(cluster, part.index)), part)
             for part in jobs.parts(select.window, needed)
         ]
@@ -46,7 +41,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
 
     def batches() -> Iterator[pa.RecordBatch]:
         with open_until_read, scratch_of_jobs() as scratch:
-            for at, part in parts:
+            for at, part in snapshots:
                 if at.empty:
                     continue
                 for documents in part.documents(at, _matching(at, part, select, needed), needed):
@@ -62,6 +57,13 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
                 yield from scratch.select(anytime)
 
     return batches()
+
+
+def _require_allowed(cluster: Cluster, jobs: JobSource, select: Select, needed: frozenset[str]) -> None:
+    if jobs.most_read is not None:
+        parts = jobs.parts(select.window, needed)
+        sizes = (count_of(cluster, part, [_matching(None, part, select, needed)]) for part in parts)
+        require_allowed(jobs, sum(sizes))
 
 
 def _needed(select: Select, names: Sequence[str]) -> frozenset[str]:
@@ -80,7 +82,7 @@ def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: fr
     narrow = [*clauses.narrowing(select.where), *(clause for clause in kept if clause is not None)]
     base = part.inside(select.window)
     exact = clauses.filters(select.where) is not None and None not in kept
-    if at is not None and exact and select.limit is not None and select.order:
+    if at is not None and exact and select.order:
         # the last value is looked up among judgeable jobs; the others are read in any case
         sane = all_of([*base, *narrow], part.unjudged(needed))
         narrow += top_k(at, part, select, sane)

@@ -66,6 +66,11 @@ class _Factors:
     def fields(self) -> frozenset[str]:
         return self.having.union(self.powers)
 
+    def fixed(self, constants: Set[str]) -> tuple[tuple[str, int], ...]:
+        """Return the constants among the fields with their powers; 0 where they must only be present."""
+        powers = [(name, power) for name, power in self.powers.items() if name in constants]
+        return (*powers, *((name, 0) for name in self.having & constants if name not in self.powers))
+
 
 @dataclass(frozen=True)
 class Atom:
@@ -286,21 +291,9 @@ def _needed_by_keys(query: Query) -> set[str]:
 
 def _factors(query: Query, metric: Metric) -> _Factors | None:
     """Return the factors of a metric; None if it is not a sum of a product."""
-    names: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    match metric:
-        case Count():
-            pass
-        case Sum(name):
-            names = (name,)
-        case SumProduct(left, right):
-            names = (left, right)
-        case SumWhere(name, others):
-            names = (name,)
-        case Moment(names, _, others):
-            pass
-        case Minimum() | Maximum() | Quantile():
-            return None
+    if isinstance(metric, Minimum | Maximum | Quantile):
+        return None
+    names, others = _product_of(metric)
     powers: Counter[str] = Counter()
     for name in names:
         over, under = _over_and_under(query, name)
@@ -311,6 +304,23 @@ def _factors(query: Query, metric: Metric) -> _Factors | None:
             return None  # the divisor cancels, and with it the test that it is not 0
     having = frozenset(part for other in others for part in _behind(query, other))
     return _Factors(powers, having, _divisors(query, others))
+
+
+def _product_of(
+    metric: Count | Sum | SumProduct | SumWhere | Moment,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields that a metric multiplies, and those that its jobs must have besides."""
+    match metric:
+        case Count():
+            return (), ()
+        case Sum(name):
+            return (name,), ()
+        case SumProduct(left, right):
+            return (left, right), ()
+        case SumWhere(name, others):
+            return (name,), others
+        case Moment(names, _, others):
+            return names, others
 
 
 def _over_and_under(query: Query, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -338,9 +348,7 @@ def _term(
     # which of several paths has the value of a job is not known to a sum
     if any(len(live[name].paths) > 1 for name in needed):
         return None
-    fixed = [(name, power) for name, power in factors.powers.items() if name in constants]
-    fixed += [(name, 0) for name in factors.having & constants if name not in factors.powers]
-    return Term(tuple(fixed), summed, frozenset(needed - sure), where, factors.nonzero)
+    return Term(factors.fixed(constants), summed, frozenset(needed - sure), where, factors.nonzero)
 
 
 def _atoms(term: Term) -> list[Atom]:

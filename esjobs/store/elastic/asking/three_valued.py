@@ -4,7 +4,7 @@ cpu / (wall x cores) < 2 certainly holds where cpu < 2 x (least wall of a step) 
 The few uncertain documents are read. The maximum of cpu excludes most cells without a clause.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,21 +39,30 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
     # of rules that drop what is missing: a kept document has the quotient
     if not isinstance(rule.keep, Range) or rule.missing != "drop":
         return None
-    parts = _parts(rule.keep.field)
-    if parts is None:
+    if (parts := _parts(rule.keep.field)) is None:
         return None
     over, steps, classes = parts
     counts, keep = clauses.distinct(classes), _possible(rule.keep, over, clauses)
     if counts is None or keep is None:
         return None
     grid = _Grid(list(_steps(steps, earlier)), list(_groups([int(count) for count in counts if count >= 1])))
-    of_steps = clauses.filters([Range(steps, ge=step[0], lt=step[1]) for step in grid.steps])
-    of_groups = clauses.filters([Range(classes, ge=group[0], le=group[1]) for group in grid.groups])
-    if of_steps is None or of_groups is None:
+    cells = grid.clauses(steps, classes, clauses)
+    if cells is None:
         return None
-    ends = _ends(clauses.live[over], of_steps, of_groups, answer)
+    ends = _ends(clauses.live[over], *cells, answer)
+    undecided = _undecided(grid.limits(over, ends_of(rule.keep)), ends, *cells, clauses)
+    return None if undecided is None else Judged(all_of(keep), any_of(undecided))
+
+
+def _undecided(
+    limits: Iterable[tuple[tuple[int, int], Range]],
+    ends: Mapping[tuple[int, int], "_Ends"],
+    of_steps: Sequence[Clause],
+    of_groups: Sequence[Clause],
+    clauses: Clauses,
+) -> list[Clause] | None:
     undecided: list[Clause] = []
-    for (number, column), limit in grid.limits(over, ends_of(rule.keep)):
+    for (number, column), limit in limits:
         # no dividend of the cell is large enough: most cells end here, without a clause
         if not _reached(limit, ends.get((number, column))):
             continue
@@ -61,7 +70,7 @@ def judged(rule: DropRule, earlier: Sequence[DropRule], clauses: Clauses, answer
         if beyond is None:
             return None
         undecided.append(all_of([of_steps[number], of_groups[column], beyond]))
-    return Judged(all_of(keep), any_of(undecided))
+    return undecided
 
 
 def _parts(name: str) -> tuple[str, str, str] | None:
@@ -88,6 +97,12 @@ class _Grid:
 
     steps: Sequence[Step]
     groups: Sequence[tuple[int, int]]
+
+    def clauses(self, steps: str, classes: str, clauses: Clauses) -> tuple[list[Clause], list[Clause]] | None:
+        """Return the clause of each step and of each group; None if one cannot be expressed."""
+        of_steps = clauses.filters([Range(steps, ge=step[0], lt=step[1]) for step in self.steps])
+        of_groups = clauses.filters([Range(classes, ge=group[0], le=group[1]) for group in self.groups])
+        return None if of_steps is None or of_groups is None else (of_steps, of_groups)
 
     def limits(self, over: str, bounds: Step) -> Iterator[tuple[tuple[int, int], Range]]:
         """Yield cells with dividends whose quotient could lie outside the bounds."""

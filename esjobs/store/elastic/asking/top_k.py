@@ -20,10 +20,8 @@ def top_k(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list
     """
     (name,), limit = select.sorted_by, select.limit
     live = part.live.get(name)
-    if live is None or not live.plain or live.field.type not in ("integer", "number", "time"):
-        return []
     # index.max_result_window limits "from" and "size" together
-    if limit is None or limit > PAGE:
+    if live is None or not _is_sortable(live) or limit is None or limit > PAGE:
         return []
     if limit == 0:
         return [NONE]
@@ -36,6 +34,10 @@ def top_k(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list
         moment = moment_of(value)
         return [between(path, moment, None) if descending else between(path, None, moment + _MILLISECOND)]
     return [{"range": {path: {"gte" if descending else "lte": value}}}]
+
+
+def _is_sortable(live: LiveField) -> bool:
+    return live.plain and live.field.type in ("integer", "number", "time")
 
 
 def _value_at(at: PointInTime, live: LiveField, sane: Clause, place: int, *, descending: bool) -> Any:

@@ -98,6 +98,7 @@ class ElasticsearchCluster(Cluster):
         self._require_one_cluster()
 
     def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
+        """Return the body of an index template, made by the DSL of the client."""
         from elasticsearch import dsl  # takes half a second, and only setting up needs it
 
         index = dsl.Index(patterns[0])
