@@ -28,7 +28,7 @@ from esjobs.schema.scores import (
     WEIGHTS,
 )
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
-from esjobs.scores.intervals import cluster_columns, means
+from esjobs.scores.intervals import LEAST_CLUSTERS, cluster_columns, means
 from esjobs.scores.own_rows import USUAL_REASONS
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
 from esjobs.scores.scoring import OUTSIDE
@@ -93,13 +93,13 @@ def rank(
     if predicted:
         notes += predicted_notes(chosen)
     elif by != "job":
-        notes = [*_differing(rows), *notes]
+        notes = [*_differing(rows, by), *notes]
     return Answer(rows, tuple(notes))
 
 
 def rankings(
     store: JobStore, by: str, where: Filter, *, window: Window | None = None
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+) -> Iterator[tuple[str, pa.Table]]:
     """Yield each score that some matching job has, with the ranking of all names, without notes.
 
     Cost: a query, and three grouped ones a score.
@@ -109,7 +109,7 @@ def rankings(
     for score in SCORE_COLUMNS:
         if found[score]:
             chosen = _selection(store, by, score, window)
-            yield score, _names(chosen, by, None, predicted=False).to_pylist()
+            yield score, _names(chosen, by, None, predicted=False)
 
 
 def _selection(
@@ -247,15 +247,23 @@ def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
                 yield {**same, **own, "coverage": 1.0, "n_jobs": 1, "n_scored": 1}
 
 
-def _differing(rows: pa.Table) -> Iterator[str]:
-    """Yield notes on names that differ, and on names with too few jobs."""
+def _differing(rows: pa.Table, by: str) -> Iterator[str]:
+    """Yield notes on names that differ, and on names without an interval, by reason."""
     compared = [each for each in rows.column("differs").to_pylist() if each is not None]
     if compared:
         yield said(sum(compared), len(compared)) + ("" if any(compared) else "; their order has no meaning")
-    without = rows.num_rows - rows.column("score").null_count - len(compared)
-    if without:
-        few = f"fewer than {FEW_JOBS} jobs or groups of similar jobs"
-        yield f"no interval: {many(without, 'name')} with {few}"
+    without = rows.filter(pc.and_(rows.column("score").is_valid(), rows.column("score_low").is_null()))
+    few = pc.sum(pc.less(without.column("n_scored"), FEW_JOBS)).as_py() or 0
+    if few:
+        fewer = f"fewer than {FEW_JOBS} scored jobs"
+        yield f"{many(few, 'name')} with {fewer}: no interval, listed behind the others"
+    if alike := without.num_rows - few:
+        *others, last = cluster_columns(by)
+        kinds = f"{', '.join(others)} and {last}"
+        yield (
+            f"{many(alike, 'name')} without an interval: the jobs are of fewer than {LEAST_CLUSTERS:.0f} "
+            f"combinations of {kinds}"
+        )
 
 
 def _missing(chosen: Selection) -> Iterator[str]:
