@@ -1,14 +1,13 @@
 """Report of usage: hours, people, outcomes and waiting of jobs, without any speed factor."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoJobsError
-from esjobs.render.printing import BROWSERS
+from esjobs.render.printing import installed_browser
 from tests.delivered import test_energy
 from tests.delivered.test_pledges import written
 from tests.messages import raised
@@ -109,11 +108,14 @@ def test_delivered_work_and_energy_of_a_month(session: Session, tmp_path: Path) 
     page = session.report(usage="2026-01").html
     assert "East" in page
     assert "74,400" in page  # 100 HS23 x 31 x 24 h
+    headings = re.findall(r"<th[^>]*>(.*?)</th>", page)
+    assert [each for each in headings if "_" in each] == []
+    assert {"declared of the pledge, %", "of assumed power, %"} <= set(headings)
 
 
 def test_a_page_is_printed(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
-    if not any(map(shutil.which, BROWSERS)):
+    if installed_browser() is None:
         pytest.skip("no browser")
     session.report(tmp_path / "usage.pdf", usage=True)
     assert (tmp_path / "usage.pdf").read_bytes().startswith(b"%PDF-")
