@@ -257,11 +257,11 @@ def _differing(rows: pa.Table, by: str) -> Iterator[str]:
     if few:
         fewer = f"fewer than {FEW_JOBS} scored jobs"
         yield f"{many(few, 'name')} with {fewer}: no interval, listed behind the others"
-    if alike := without.num_rows - few:
+    if similar := without.num_rows - few:
         *others, last = cluster_columns(by)
         kinds = f"{', '.join(others)} and {last}"
         yield (
-            f"{many(alike, 'name')} without an interval: the jobs are of fewer than {LEAST_CLUSTERS:.0f} "
+            f"{many(similar, 'name')} without an interval: the jobs are of fewer than {LEAST_CLUSTERS:.0f} "
             f"combinations of {kinds}"
         )
 
