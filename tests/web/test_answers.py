@@ -229,15 +229,15 @@ def test_a_cluster_without_a_journal_has_no_links(tmp_path: Path) -> None:
 
 def test_several_answers_reach_the_coordinators_and_the_page_says_so(stage: Stage) -> None:
     with stage.client() as client:
-        for said, text in (("hardware", "2 x EPYC 7302"), ("wrong", "SMT was off")):
-            assert client.send(stage.link(), {"said": said, "text": text}).status == 303
+        for kind, text in (("hardware", "2 x EPYC 7302"), ("wrong", "SMT was off")):
+            assert client.send(stage.link(), {"said": kind, "text": text}).status == 303
         assert client.get(stage.link()).text.count("(the next night passes it on)") == 2
     with stage.open() as session:
         stage.night(session, LONG + 1)
         sent = mails(stage, session, night(LONG + 1), coordinator())["coordinators"]
     text = " ".join(sent.partition("<!DOCTYPE")[0].split())
-    said = ("(1) ", "(2) ", "The hardware list is: 2 x EPYC 7302", "This is wrong, because: SMT was off")
-    assert [each for each in said if each not in text] == []
+    texts = ("(1) ", "(2) ", "The hardware list is: 2 x EPYC 7302", "This is wrong, because: SMT was off")
+    assert [each for each in texts if each not in text] == []
     with stage.client() as client:
         page = client.get(stage.link()).text
     assert ("next night" in page, page.count("(passed on)")) == (False, 2)
