@@ -250,7 +250,10 @@ def _or_unknown(hours: float | None) -> str:
 def _scores(of: Person) -> Section:
     title = "Scores and ranking"
     if not of.ranks:
-        return Section(title, sentences=[f"No job of {of.name} has a score; run: esjobs score."])
+        return Section(
+            title,
+            sentences=[f"No job of {of.name} has a score; run: esjobs score. Reasons: esjobs show scores."],
+        )
     rows = [
         {
             "score": row["name"],
