@@ -41,7 +41,9 @@ from scheduler.notifications.settings import NotifySettings
 from scheduler.plan import sentences
 from scheduler.settings import NightsSettings
 
-_PACKAGES = ("duckdb", "pyarrow", "pandas", "numpy", "scipy", "numba", "iminuit", "altair")
+_PACKAGES = ("duckdb", "pyarrow", "pandas", "numpy", "scipy", "numba", "iminuit")
+_OPTIONAL = {"altair": "plots"}
+"""Packages that only an extra needs."""
 
 _AGAIN = "fix the reported problem, then run esjobs doctor again"
 
@@ -60,11 +62,14 @@ def examine(settings: Callable[[], Settings], config: Path | None) -> pa.Table:
 def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Finding]:
     yield "esjobs", "ok", __version__, ""
     yield "python", "ok", f"{platform.python_version()} at {sys.executable}", ""
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *_OPTIONAL):
         try:
             yield package, "ok", version(package), ""
         except PackageNotFoundError:
-            yield package, "missing", "", f"pip install {package}"
+            if extra := _OPTIONAL.get(package):
+                yield package, "ok", f"not installed; only charts in Python need it, the extra {extra}", ""
+            else:
+                yield package, "missing", "", f"pip install {package}"
     yield from _plugin_findings()
     try:
         settings = read()
