@@ -86,7 +86,7 @@ def rank(
     Cost: two grouped queries and two small ones; by ``job`` the rows shown.
     """
     chosen = _selection(store, by, score, window, weight, variant, predicted=predicted)
-    rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
+    rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, predicted)
     if not rows.num_rows:
         raise NoResultError(_nothing_scored(window, variant))
     notes = [*_missing(chosen), *_mixed(chosen), *_sharing(chosen, by)]
@@ -94,7 +94,7 @@ def rank(
         notes += predicted_notes(chosen)
     elif by != "job":
         notes = [*_differing(rows, by), *notes]
-    return Answer(rows, tuple(notes))
+    return Answer(rows if top is None else rows.slice(0, top), tuple(notes))
 
 
 def rankings(
@@ -109,7 +109,7 @@ def rankings(
     for score in SCORE_COLUMNS:
         if found[score]:
             chosen = _selection(store, by, score, window)
-            yield score, _names(chosen, by, None, predicted=False)
+            yield score, _names(chosen, by, predicted=False)
 
 
 def _selection(
@@ -136,7 +136,7 @@ def _selection(
     return chosen
 
 
-def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.Table:
+def _names(chosen: Selection, by: str, predicted: bool) -> pa.Table:
     column = chosen.column
     hours = tuple(Sum(name, name) for name in WEIGHTS)
     metrics = (Sum("n_jobs", "n_jobs"), *hours, Sum("idle_core_h", "wasted"))
@@ -155,7 +155,7 @@ def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.T
         _row(row[by], row, sums.get(row[by], {}), chosen.weight) | beside.get(row[by], {}) for row in totals
     ]
     rows.sort(key=partial(_order, chosen=chosen))
-    return pa.Table.from_pylist(rows if top is None else rows[:top], schema)
+    return pa.Table.from_pylist(rows, schema)
 
 
 def _order(row: Mapping[str, Any], chosen: Selection) -> tuple[Any, ...]:
@@ -248,7 +248,7 @@ def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
 
 
 def _differing(rows: pa.Table, by: str) -> Iterator[str]:
-    """Yield notes on names that differ, and on names without an interval, by reason."""
+    """Yield notes on names that differ, of all names, and on names without an interval, by reason."""
     compared = [each for each in rows.column("differs").to_pylist() if each is not None]
     if compared:
         yield said(sum(compared), len(compared)) + ("" if any(compared) else "; their order has no meaning")
