@@ -61,4 +61,4 @@ def pause_in_force(store: JobStore) -> str | None:
 
 def _described(pause: Mapping[str, Any]) -> str:
     why = f": {pause['text']}" if pause["text"] else ""
-    return f"by {pause['entered_by']} since {format_time(pause['entered_at'])}{why}"
+    return f"by {pause['entered_by']} since {format_time(pause['entered_at'].replace(microsecond=0))}{why}"
