@@ -9,11 +9,13 @@ from esjobs.core.version import __version__
 def man_page(markdown: str) -> str:
     r"""Return roff of a page of the command line; its table of contents and note are left out.
 
-    >>> print(*man_page("note\n## Options\n- `--store URL`: Where.\n").splitlines()[-4:], sep="|")
-    .SH OPTIONS|.TP|.B "\-\-store URL"|Where.
+    >>> print(*man_page("note\n## Options\n- `--level [a|b]`: Which.\n").splitlines()[-4:], sep=", ")
+    .SH OPTIONS, .TP, .B "\-\-level [a|\:b]", Which.
     """
     head = [
         f'.TH ESJOBS 1 "" "esjobs {__version__}"',
+        # long words cannot be adjusted to both margins
+        ".ad l",
         ".SH NAME",
         "esjobs \\- speed of queues and CPU models from job records",
         ".SH SYNOPSIS",
@@ -50,5 +52,7 @@ def _plain(text: str) -> str:
 
 def _escaped(text: str) -> str:
     text = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
+    # lists without blanks are long words
+    text = re.sub(r"([|,])(?=\S)", r"\1\\:", text)
     # a line that begins with a dot or an apostrophe is a request of roff
     return f"\\&{text}" if text[:1] in {".", "'"} else text

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -82,11 +82,23 @@ def _inside(annotation: object) -> Iterator[type]:
 
 def _lines(keys: list[_Key], model: type) -> list[str]:
     texts = _texts(model)
-    meanings = {key.name: _sentence(texts.get(key.name, "")) for key in keys}
-    return [
-        f"- `{key.name}`{_default(key.default)}{f': {meanings[key.name]}' if meanings[key.name] else ''}"
-        for key in keys
-    ]
+    lines = []
+    for key in keys:
+        meaning = _sentence(texts.get(key.name, ""))
+        accepted = [f"`{word}`" for word in _words(key.annotation)]
+        if not all(word in meaning for word in accepted):
+            meaning = f"{meaning} Accepted: {', '.join(accepted)}.".lstrip()
+        lines.append(f"- `{key.name}`{_default(key.default)}{f': {meaning}' if meaning else ''}")
+    return lines
+
+
+def _words(annotation: object) -> Iterator[str]:
+    """Yield the words that a key accepts, where its annotation lists them."""
+    if get_origin(annotation) is Literal:
+        yield from map(str, get_args(annotation))
+    else:
+        for argument in get_args(annotation):
+            yield from _words(argument)
 
 
 def _default(value: Any) -> str:

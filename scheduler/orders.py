@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
+from itertools import takewhile
 from typing import Any
 
 from esjobs.core.errors import UsageError
@@ -50,11 +51,14 @@ def enter(
 
 
 def pause_in_force(store: JobStore) -> str | None:
-    """Describe the pause in force; None if nights are run."""
+    """Describe the pauses in force, oldest first; None if nights are run. One end is that of all of them."""
     where = [In("action", ("pause", "resume"))]
-    found = store.read(NIGHT_ORDERS, where, order=("-entered_at",), limit=1)
-    last: dict[str, Any] = next((row for batch in found for row in batch.to_pylist()), {})
-    if last.get("action") != "pause":
-        return None
-    why = f": {last['text']}" if last["text"] else ""
-    return f"by {last['entered_by']} since {format_time(last['entered_at'])}{why}"
+    found = store.read(NIGHT_ORDERS, where, order=("-entered_at",))
+    newest = (row for batch in found for row in batch.to_pylist())
+    pauses = [*takewhile(lambda row: row["action"] == "pause", newest)]
+    return "; ".join(map(_described, reversed(pauses))) or None
+
+
+def _described(pause: Mapping[str, Any]) -> str:
+    why = f": {pause['text']}" if pause["text"] else ""
+    return f"by {pause['entered_by']} since {format_time(pause['entered_at'].replace(microsecond=0))}{why}"

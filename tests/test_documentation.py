@@ -40,7 +40,7 @@ BUDGET = {
     "docs/real_run.md": 550,
     "docs/rules.md": 1150,
     "docs/scores.md": 1600,
-    "docs/settings.md": 2100,
+    "docs/settings.md": 2200,
     "docs/similar.md": 1000,
     "docs/site-admin.md": 1100,
     "docs/sources.md": 1500,
@@ -57,6 +57,14 @@ SLACK = 1.05
 def test_generated_pages_are_current(name: str, text: str) -> None:
     committed = (DOCS / name).read_text(encoding="utf-8")
     assert committed == text, f"docs/{name} is stale: make docs"
+
+
+def test_the_manual_page_has_no_word_that_fills_a_line() -> None:
+    """Troff warns of lines that it can neither adjust nor break."""
+    text = (DOCS / "esjobs.1").read_text(encoding="utf-8")
+    assert "\n.ad l\n" in text
+    prose = re.sub(r"^\.nf$.*?^\.fi$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert max(map(len, re.split(r"\s|\\:", prose))) < 40
 
 
 def anchors(page: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """Capabilities, formats and detectors of other packages; broken ones cost a line, never the program."""
 
+import json
 import logging
 import os
 import subprocess
@@ -336,8 +337,8 @@ def test_a_capability_brings_tables_settings_and_steps(site: Path, tmp_path: Pat
     said = done.stderr.splitlines()
     assert [line.partition(": ")[0] for line in said] == ["weather 1.2"] * 3
     assert [next(name for name in ("ingest", "barometer", "windsock") if name in line) for line in said]
-    shown = run(site, "-m", "esjobs", "--store", f"duckdb:{tmp_path / 'x.duckdb'}", "show", "--help")
-    assert "|weather" in "".join(shown.stdout.split())
+    shown = run(site, "-m", "esjobs", "--store", f"duckdb:{tmp_path / 'x.duckdb'}", "show")
+    assert "weather" in shown.stderr.replace(",", "").split()
 
 
 def test_broken_capabilities_cost_a_line_each(site: Path) -> None:
@@ -358,3 +359,21 @@ def test_broken_capabilities_cost_a_line_each(site: Path) -> None:
     assert all(line.startswith("mess 1.2") for line in said)
     whys = ("nothing_of_that_name", "not today", "table 'factors'", "section 'fit'", "'speed'", "Capability")
     assert [why for why in whys if not any(why in line for line in said)] == []
+
+
+def test_doctor_names_plugins_and_those_that_fail(site: Path, tmp_path: Path) -> None:
+    put_detectors(site)
+    entries = {"pairs": "pairs:PAIRS", "swf": "pairs:PAIRS"}
+    put_package(site, "pack", {"pairs.py": PAIRS}, {"esjobs.sources": entries})
+    found = json.loads(
+        run(
+            site,
+            *("-m", "esjobs", "--store", f"duckdb:{tmp_path / 'x.duckdb'}", "doctor", "--format", "json"),
+        ).stdout
+    )
+    states = {row["check"]: (row["state"], row["value"].split(":")[0]) for row in found}
+    assert states["source pairs"] == ("ok", "pack 1.2")
+    assert states["source swf"] == ("warning", "pack 1.2 is ignored")
+    assert states["detector peak"] == ("ok", "peaks 1.2")
+    assert states["detector lost"][0] == states["detector other"][0] == "failed"
+    assert states["store"][0] == "missing"

@@ -10,20 +10,26 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from esjobs.api.factory import embedded_file
 from esjobs.api.session import Session
+from esjobs.capabilities import CAPABILITIES
 from esjobs.cli.secret_files import exposed
-from esjobs.core.errors import EsjobsError
+from esjobs.core.errors import EsjobsError, UsageError
+from esjobs.core.plugins import package_of, plugin_names
 from esjobs.core.query import In, NotLike
 from esjobs.core.version import __version__
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
 from esjobs.entry import open as open_session
 from esjobs.flags.answering.settings import WebSettings
+from esjobs.issues import catalogue as detectors
 from esjobs.publish.latest import latest_run
 from esjobs.publish.publication import count_rows, read_table
 from esjobs.publish.stored import stored_runs
+from esjobs.records.ingest.formats import sources
 from esjobs.records.jobs.field_check import FAILED, OK, check_fields
 from esjobs.records.jobs.job_counts import has_events
+from esjobs.schema import catalogue as capabilities
 from esjobs.schema.catalogue import KINDS, TABLES
 from esjobs.schema.declared import COREPOWER
 from esjobs.schema.jobs import LOADS
@@ -35,7 +41,9 @@ from scheduler.notifications.settings import NotifySettings
 from scheduler.plan import sentences
 from scheduler.settings import NightsSettings
 
-_PACKAGES = ("duckdb", "pyarrow", "pandas", "numpy", "scipy", "numba", "iminuit", "altair")
+_PACKAGES = ("duckdb", "pyarrow", "pandas", "numpy", "scipy", "numba", "iminuit")
+_OPTIONAL = {"altair": "plots"}
+"""Packages that only an extra needs."""
 
 _AGAIN = "fix the reported problem, then run esjobs doctor again"
 
@@ -54,11 +62,15 @@ def examine(settings: Callable[[], Settings], config: Path | None) -> pa.Table:
 def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Finding]:
     yield "esjobs", "ok", __version__, ""
     yield "python", "ok", f"{platform.python_version()} at {sys.executable}", ""
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *_OPTIONAL):
         try:
             yield package, "ok", version(package), ""
         except PackageNotFoundError:
-            yield package, "missing", "", f"pip install {package}"
+            if extra := _OPTIONAL.get(package):
+                yield package, "ok", f"not installed; only charts in Python need it, the extra {extra}", ""
+            else:
+                yield package, "missing", "", f"pip install {package}"
+    yield from _plugin_findings()
     try:
         settings = read()
     except EsjobsError as error:
@@ -76,12 +88,42 @@ def _findings(read: Callable[[], Settings], config: Path | None) -> Iterator[_Fi
             f"{file} has mode {mode:03o}; other users may read it",
             f"chmod 600 {file}",
         )
+    path = embedded_file(settings)
+    if path is not None and not path.exists():
+        yield "store", "missing", settings.location, "it is made by the first ingest, night or demo"
+        return
     try:
         with open_session(settings=settings, create=False, read_only=True) as session:
             yield "store", "ok", settings.location, ""
             yield from _store_findings(session)
     except EsjobsError as error:
         yield "store", FAILED, str(error), _AGAIN
+
+
+def _plugin_findings() -> Iterator[_Finding]:
+    """Yield a finding per entry point of another package: formats, detectors, capabilities."""
+    for what, group, find, own in (
+        ("source", sources.GROUP, sources.source, [each.name for each in sources.SOURCES]),
+        ("detector", detectors.GROUP, detectors.detector_named, [each.name for each in detectors.DETECTORS]),
+        ("capability", capabilities.GROUP, _capability, capabilities.NAMES),
+    ):
+        foreign = plugin_names(group, own)
+        for name in plugin_names(group, ()):
+            package = package_of(group, name)
+            if name not in foreign:
+                yield f"{what} {name}", "warning", f"{package} is ignored: esjobs has its own", "rename it"
+                continue
+            try:
+                find(name)
+            except UsageError as error:
+                yield f"{what} {name}", FAILED, str(error), _AGAIN
+            else:
+                yield f"{what} {name}", "ok", package, ""
+
+
+def _capability(name: str) -> None:
+    if name not in {each.name for each in CAPABILITIES}:
+        raise UsageError(f"{package_of(capabilities.GROUP, name)} cannot be used; its warning says why")
 
 
 def _store_findings(session: Session) -> Iterator[_Finding]:

@@ -98,7 +98,8 @@ def pause(obj: Context, who: str | None, note: str) -> None:
     """
     with obj.session(writes=True) as session:
         session.nights.pause(by=who, note=note)
-    click.echo("nights are paused; resume with: esjobs nights resume", err=True)
+        paused = session.nights.health().paused
+    click.echo(f"nights are paused {paused}; resume with: esjobs nights resume", err=True)
 
 
 @example("esjobs nights resume --who ann")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @example("esjobs show flags --level queue --type all", "esjobs show factors --name ALDER-HEP --format csv")
 @click.command()
-@click.argument("what", type=click.Choice([table.name for table in TABLES]))
+@click.argument("what", metavar="TABLE", type=click.Choice([table.name for table in TABLES]))
 @filter_options()
 @click.option(
     "--min-severity",
@@ -85,7 +85,7 @@ def show(
     """Print a result table; default: the latest complete run.
 
     On a terminal only the default method of the fit is shown, unless --method names one; other formats have
-    every row and column.
+    every row and column. Without TABLE, `esjobs show` lists the tables.
     """
     drawn = plot or form in PICTURES
     _refuse_pictures(what, form, out, columns, plot=plot, drawn=drawn)

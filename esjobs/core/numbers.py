@@ -63,6 +63,18 @@ def signed_interval(value: float, low: float, high: float) -> str:
     return f"{signed_percent(value)} ({signed_percent(low)} to {signed_percent(high)})"
 
 
+def binary_size(value: float) -> str:
+    """Format bytes in units of 1024: a job that asked Slurm for 512G has 512 GiB.
+
+    >>> binary_size(512 * 2**30), binary_size(1.87e9), binary_size(1023 * 2**30), binary_size(100)
+    ('512 GiB', '1.74 GiB', '1,023 GiB', '100 B')
+    """
+    power = next((power for power in range(5) if abs(value) < 1024 ** (power + 1)), 5)
+    number = value / 1024**power
+    text = f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
+    return f"{text} {('', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi')[power]}B"
+
+
 def speed(deviation: float) -> str:
     """Format a deviation of a speed in words.
 

@@ -178,7 +178,8 @@ class _Sums:
 
     def row(self) -> dict[str, float | int | None]:
         """Return the columns of the group."""
-        energy = sum(kwh for kwh, _ in self.blocks.values())
+        # in the order of the shares: that of the only source is 1 to the last digit
+        energy = sum(self.sources.values())
         missing = self.factors["none"]
         sums = {
             "core_h": self.core_h,

@@ -1,5 +1,6 @@
 """Events of flags in words, never an order."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -104,10 +105,12 @@ def expired(flag: "Flag", night: date) -> str:
     )
 
 
-def answered(flag: "Flag", by: str, text: str, count: int) -> str:
-    """Describe a site's answer, the last of several."""
-    others = f" (the latest of {count} answers)" if count > 1 else ""
-    return f"{by} answered about {_who(flag)}{others}: {text}"
+def answered(flag: "Flag", answers: Sequence[tuple[str, str]]) -> str:
+    """Describe the answers of a site in a night, oldest first, each an author and a text."""
+    authors = list(dict.fromkeys(by for by, _ in answers))
+    texts = [text if len(authors) == 1 else f"{by}: {text}" for by, text in answers]
+    numbered = texts if len(texts) == 1 else [f"({number}) {text}" for number, text in enumerate(texts, 1)]
+    return f"{' and '.join(authors)} answered about {_who(flag)}: {' '.join(numbered)}"
 
 
 def _who(flag: "Flag") -> str:

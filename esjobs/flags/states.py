@@ -402,11 +402,10 @@ def _answers(at: Night, notes: Sequence[Note]) -> None:
         key=lambda note: note.order,
     )
     if notes_in_force:
-        last = notes_in_force[-1]
         at.happened(
             "answered",
-            sentences.answered(at.flag, last.entered_by, last.text, len(notes_in_force)),
-            entered_by=last.entered_by,
+            sentences.answered(at.flag, [(note.entered_by, note.text) for note in notes_in_force]),
+            entered_by=notes_in_force[-1].entered_by,
             text="\n".join(note.text for note in notes_in_force),
         )
 

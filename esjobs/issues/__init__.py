@@ -7,4 +7,5 @@ CAPABILITY = Capability(
     sections=(("issues", Lazy("esjobs.issues.settings:DetectSettings")),),
     steps=(StepEntry("detect", Lazy("esjobs.issues.night:DETECT"), after=("aggregate", "watch")),),
     facade=Lazy("esjobs.issues.facade:Issues"),
+    after_ingest=Lazy("esjobs.issues.series_jobs:noted"),
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.query import Filter, In, Like
+from esjobs.core.numbers import many
+from esjobs.core.query import Count, Filter, In, Like, Query
 from esjobs.core.tables import Table
 from esjobs.issues.plots import Plot, plots
 from esjobs.issues.roofline import COUNTERS, TRAFFIC, Roofline, roofline
@@ -94,7 +95,10 @@ def job_story(
     if not sources:
         of_source = "" if source is None else f" of the source '{source}'"
         attempts = _attempts(store, job_id, where[1:])
-        way_out = f"use one of its attempts: {', '.join(attempts)}" if attempts else _LIST_JOBS
+        if attempts:
+            way_out = f"use one of its attempts: {', '.join(attempts)}"
+        else:
+            way_out = _of_array(store, job_id, where[1:]) or _LIST_JOBS
         raise NoResultError(f"job '{job_id}'{of_source} not found; {way_out}")
     if len(sources) > 1:
         raise UsageError(
@@ -109,6 +113,21 @@ def _attempts(store: JobStore, job_id: str, where: Sequence[Filter]) -> list[str
     pattern = Like("job_id", (f"{job_id.replace('*', '')}@*",))
     found = select(store, ["job_id"], None, where=[*where, pattern]).read_all()
     return sorted(set(found.column("job_id").to_pylist()))
+
+
+def _of_array(store: JobStore, job_id: str, where: Sequence[Filter]) -> str | None:
+    """Return the way to a job of a Slurm array, ``ARRAY_NUMBER``, whose jobs are stored by their own ids."""
+    array, _, number = job_id.partition("_")
+    if not number.isdecimal():
+        return None
+    query = Query((), (Count("n"),), where=(*where, In("task_id", (array,))))
+    (found,) = store.aggregate(query).table.to_pylist()
+    if not found["n"]:
+        return None
+    return (
+        f"{many(found['n'], 'job')} of array {array} are stored by JobIDRaw; the one of this job: "
+        f"sacct -nXj {job_id} -o JobIDRaw; all of them: esjobs jobs --where task_id={array}"
+    )
 
 
 def job_stories(

@@ -1,6 +1,7 @@
 """Records of jobs with and without series."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -8,14 +9,17 @@ import pyarrow.compute as pc
 
 from esjobs.core.errors import NoJobsError
 from esjobs.core.query import Count, Days, In, Query
+from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.issues.facts import job_keys
+from esjobs.records.context import Context
 from esjobs.records.jobs.resolution import fields_schema, select
 from esjobs.schema.series import SERIES
 from esjobs.store.base import JobStore
 
 # Ids that a store is asked for at a time
 _IDS = 5_000
+_KEY = ("source", "job_id")
 
 
 def with_records(store: JobStore, jobs: pa.Table, names: Sequence[str], day: date) -> tuple[pa.Table, int]:
@@ -42,6 +46,27 @@ def with_records(store: JobStore, jobs: pa.Table, names: Sequence[str], day: dat
         for name in names
     ]
     return pa.Table.from_arrays(columns, schema=schema), places.null_count
+
+
+def noted(context: Context, report: RunReport) -> RunReport:
+    """Return the account of a load, with a note on series whose jobs have no record.
+
+    Cost: a grouped query, and a query per 5,000 jobs with series.
+    """
+    if not any(report.counts.get(f"{SERIES.name} {what}") for what in ("stored", "updated")):
+        return report
+    of_load = In("load_id", (report.run,))
+    query = Query(("day", "source", "job_id"), (Count("n"),), where=(of_load,), over=SERIES)
+    jobs = context.store.aggregate(query).table
+    lacking = sum(
+        with_records(context.store, jobs.filter(pc.equal(jobs.column("day"), day)), _KEY, day.as_py())[1]
+        for day in jobs.column("day").drop_null().unique()
+    )
+    if not lacking:
+        return report
+    what = f"{lacking:,} of {jobs.num_rows:,} jobs with series have no record yet"
+    note = f"{what}: load their records, with the same source and job_id, before esjobs detect"
+    return replace(report, notes=(*report.notes, note))
 
 
 def stored_days(store: JobStore) -> Window:

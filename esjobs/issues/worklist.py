@@ -57,9 +57,19 @@ def work_list(
     query = Query(keys, metrics, window, tuple(filters), over=ISSUES)
     rows = [_row(row) for row in store.aggregate(query).table.to_pylist()]
     if not rows:
-        raise NoResultError("no issues found here; run: esjobs detect")
+        raise NoResultError(_why_none(store, window, least))
     rows.sort(key=lambda row: (*(-(row[name] or 0.0) for name in _ORDER), *(str(row[key]) for key in keys)))
     return pa.Table.from_pylist(rows, _schema(keys, metrics))
+
+
+def _why_none(store: JobStore, window: Window | None, least: str) -> str:
+    days = [] if window is None else [Days.of_window(window)]
+    n_days = read_table(store, ISSUE_DAYS, days, ["day"]).num_rows
+    if not n_days:
+        return "no issues found here; run: esjobs detect"
+    counted = counted_only(store, window)
+    found = f"no issues of severity {least} or above found here in {many(n_days, 'examined day')}"
+    return f"{found}. {counted}" if counted else found
 
 
 RECURRING = 3

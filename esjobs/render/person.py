@@ -154,10 +154,11 @@ def _groups(store: JobStore, field: str, where: Sequence[str], window: Window | 
 def _ranked(store: JobStore, kind: str, name: str, window: Window | None) -> Iterator[Row]:
     """Yield the row of the name in the ranking of each of its scores, with its place."""
     for score, rows in rankings(store, kind, In(kind, (name,)), window=window):
-        scored = [row for row in rows if row["score"] is not None]
-        for place, row in enumerate(scored, 1):
-            if row["name"] == name:
-                yield {**row, "name": score, "place": place, "n_names": len(scored)}
+        scored = rows.filter(rows.column("score").is_valid())
+        position = scored.column("name").index(name).as_py()
+        if position >= 0:
+            (row,) = scored.slice(position, 1).to_pylist()
+            yield {**row, "name": score, "place": position + 1, "n_names": scored.num_rows}
 
 
 def _work(
@@ -249,7 +250,10 @@ def _or_unknown(hours: float | None) -> str:
 def _scores(of: Person) -> Section:
     title = "Scores and ranking"
     if not of.ranks:
-        return Section(title, sentences=[f"No job of {of.name} has a score; run: esjobs score."])
+        return Section(
+            title,
+            sentences=[f"No job of {of.name} has a score; run: esjobs score. Reasons: esjobs show scores."],
+        )
     rows = [
         {
             "score": row["name"],

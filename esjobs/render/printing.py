@@ -14,12 +14,17 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 _TIMEOUT_S = 180
 
 
+def installed_browser() -> str | None:
+    """Return the path of an installed browser that can print."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def printed(html: str) -> bytes:
     """Return a self-contained HTML page as PDF.
 
     Raises :class:`InputError` without a browser, or if it fails.
     """
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = installed_browser()
     if browser is None:
         raise InputError(
             f"PDF is printed by a browser, and none of {', '.join(BROWSERS)} is installed; write HTML instead"

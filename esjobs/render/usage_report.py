@@ -3,6 +3,7 @@
 It rests on job records alone and needs no speed factors.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -45,6 +46,20 @@ _COLUMNS = (
     *GROUP_COLUMNS,
     ("lost_core_h", "lost core-hours", 1.0),
     ("waiting_median_s", "median waiting, h", 1 / 3600),
+)
+_DELIVERED = (
+    ("benchmark", "benchmark", None),
+    ("core_h", "core-hours", None),
+    ("declared_h", "score-hours as declared", None),
+    ("measured_h", "score-hours as measured", None),
+    ("pledge_h", "pledged score-hours", None),
+    ("of_pledge_percent", "declared of the pledge, %", None),
+)
+_ENERGY = (
+    ("energy_kwh", "kWh", None),
+    ("energy_kwh_err", "standard error, kWh", None),
+    ("gco2e", "g CO2e", None),
+    ("assumed_frac", "of assumed power, %", 100.0),
 )
 _CURVES = (
     ("core_h", "Core-hours"),
@@ -200,8 +215,7 @@ def _delivered(store: JobStore, window: Window) -> Part | None:
         answer = delivered(store, ("site",), window)
     if not any(row["declared_h"] for row in answer):
         return None
-    names = (answer.rows.column_names[0], "benchmark", "core_h", "declared_h", "measured_h", "pledge_h")
-    return _of_answer("Delivered work", answer, (*names, "of_pledge_percent"))
+    return _of_answer("Delivered work", answer, _DELIVERED)
 
 
 def _energy(store: JobStore, window: Window) -> Part | None:
@@ -209,8 +223,13 @@ def _energy(store: JobStore, window: Window) -> Part | None:
     answer = energy(store, ("site",), window)
     if all(row["assumed_frac"] in (None, 1.0) for row in answer):
         return None
-    return _of_answer("Energy", answer, ("site", "energy_kwh", "energy_kwh_err", "gco2e", "assumed_frac"))
+    return _of_answer("Energy", answer, _ENERGY)
 
 
-def _of_answer(title: str, answer: Answer, names: Sequence[str]) -> Part:
-    return _table(title, answer.rows.select(names).slice(0, TOP).to_pylist(), "; ".join(answer.notes))
+def _of_answer(title: str, answer: Answer, columns: Sequence[tuple[str, str, float | None]]) -> Part:
+    group = answer.rows.column_names[0]
+    rows = [group_cells(row, group, columns) for row in answer.rows.slice(0, TOP).to_pylist()]
+    about = "; ".join(answer.notes)
+    for name, heading, _ in columns:
+        about = re.sub(rf"\b{name}\b", heading, about)
+    return _table(title, rows, about)

@@ -14,7 +14,7 @@ NO_WALL, ABOVE_WALL, NO_CORES = "no wall time", "CPU time above wall time x core
 REMARKS: Mapping[str, str] = MappingProxyType(
     {
         NO_WALL: "no wall time, so neither an efficiency nor a corepower",
-        ABOVE_WALL: "impossible: more CPU time than wall time x cores; no efficiency",
+        ABOVE_WALL: "more CPU time than wall time x cores, which is impossible; no efficiency",
         NO_CORES: "no number of cores, so no efficiency",
     }
 )

@@ -28,7 +28,7 @@ from esjobs.schema.scores import (
     WEIGHTS,
 )
 from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
-from esjobs.scores.intervals import cluster_columns, means
+from esjobs.scores.intervals import LEAST_CLUSTERS, cluster_columns, means
 from esjobs.scores.own_rows import USUAL_REASONS
 from esjobs.scores.predictions import PREDICTED_SHARE, predicted_notes, predicted_sums, with_predicted_jobs
 from esjobs.scores.scoring import OUTSIDE
@@ -86,20 +86,20 @@ def rank(
     Cost: two grouped queries and two small ones; by ``job`` the rows shown.
     """
     chosen = _selection(store, by, score, window, weight, variant, predicted=predicted)
-    rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, top, predicted)
+    rows = _jobs(chosen, top, predicted) if by == "job" else _names(chosen, by, predicted)
     if not rows.num_rows:
         raise NoResultError(_nothing_scored(window, variant))
     notes = [*_missing(chosen), *_mixed(chosen), *_sharing(chosen, by)]
     if predicted:
         notes += predicted_notes(chosen)
     elif by != "job":
-        notes = [*_differing(rows), *notes]
-    return Answer(rows, tuple(notes))
+        notes = [*_differing(rows, by), *notes]
+    return Answer(rows if top is None else rows.slice(0, top), tuple(notes))
 
 
 def rankings(
     store: JobStore, by: str, where: Filter, *, window: Window | None = None
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+) -> Iterator[tuple[str, pa.Table]]:
     """Yield each score that some matching job has, with the ranking of all names, without notes.
 
     Cost: a query, and three grouped ones a score.
@@ -109,7 +109,7 @@ def rankings(
     for score in SCORE_COLUMNS:
         if found[score]:
             chosen = _selection(store, by, score, window)
-            yield score, _names(chosen, by, None, predicted=False).to_pylist()
+            yield score, _names(chosen, by, predicted=False)
 
 
 def _selection(
@@ -136,7 +136,7 @@ def _selection(
     return chosen
 
 
-def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.Table:
+def _names(chosen: Selection, by: str, predicted: bool) -> pa.Table:
     column = chosen.column
     hours = tuple(Sum(name, name) for name in WEIGHTS)
     metrics = (Sum("n_jobs", "n_jobs"), *hours, Sum("idle_core_h", "wasted"))
@@ -155,7 +155,7 @@ def _names(chosen: Selection, by: str, top: int | None, predicted: bool) -> pa.T
         _row(row[by], row, sums.get(row[by], {}), chosen.weight) | beside.get(row[by], {}) for row in totals
     ]
     rows.sort(key=partial(_order, chosen=chosen))
-    return pa.Table.from_pylist(rows if top is None else rows[:top], schema)
+    return pa.Table.from_pylist(rows, schema)
 
 
 def _order(row: Mapping[str, Any], chosen: Selection) -> tuple[Any, ...]:
@@ -247,15 +247,23 @@ def _worst_jobs(chosen: Selection, top: int | None) -> Iterator[dict[str, Any]]:
                 yield {**same, **own, "coverage": 1.0, "n_jobs": 1, "n_scored": 1}
 
 
-def _differing(rows: pa.Table) -> Iterator[str]:
-    """Yield notes on names that differ, and on names with too few jobs."""
+def _differing(rows: pa.Table, by: str) -> Iterator[str]:
+    """Yield notes on names that differ, of all names, and on names without an interval, by reason."""
     compared = [each for each in rows.column("differs").to_pylist() if each is not None]
     if compared:
         yield said(sum(compared), len(compared)) + ("" if any(compared) else "; their order has no meaning")
-    without = rows.num_rows - rows.column("score").null_count - len(compared)
-    if without:
-        few = f"fewer than {FEW_JOBS} jobs or groups of similar jobs"
-        yield f"no interval: {many(without, 'name')} with {few}"
+    without = rows.filter(pc.and_(rows.column("score").is_valid(), rows.column("score_low").is_null()))
+    few = pc.sum(pc.less(without.column("n_scored"), FEW_JOBS)).as_py() or 0
+    if few:
+        fewer = f"fewer than {FEW_JOBS} scored jobs"
+        yield f"{many(few, 'name')} with {fewer}: no interval, listed behind the others"
+    if similar := without.num_rows - few:
+        *others, last = cluster_columns(by)
+        kinds = f"{', '.join(others)} and {last}"
+        yield (
+            f"{many(similar, 'name')} without an interval: the jobs are of fewer than {LEAST_CLUSTERS:.0f} "
+            f"combinations of {kinds}"
+        )
 
 
 def _missing(chosen: Selection) -> Iterator[str]:

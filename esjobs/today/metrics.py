@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from esjobs.core.numbers import core_h, count, duration, percent
+from esjobs.core.numbers import binary_size, core_h, count, duration, percent
 from esjobs.schema.today import EVERYWHERE, THROUGHPUT, WAIT_EDGES_S
 from esjobs.today.days import LEAST_DAYS, Bools, Day
 from esjobs.today.expected import (
@@ -264,7 +264,7 @@ METRICS = (
         adds_up=True,
     ),
     Metric(
-        *(MEMORY, memory, _high, _instead(lambda of: f"{of / 2**30:.2g} GiB", "memory per core ")),
+        *(MEMORY, memory, _high, _instead(binary_size, "memory per core ")),
         *(lambda of: of.observed > 1.2 * of.expected, 5.0),
     ),
     Metric(

@@ -3,7 +3,7 @@
 import logging
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -128,8 +128,7 @@ def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form
     of_name = [In("level", ("queue",)), In("name", (name,))]
     notes = read_table(request.session.store, FLAG_NOTES, of_name).to_pylist()
     acts = read_table(request.session.store, ACTS, of_name).to_pylist()
-    stored = {each["act"] for each in acts}
-    waiting = [each for each in _journal(request) if each.get("name") == name and each["id"] not in stored]
+    waiting = _waiting(request, [each for each in _journal(request) if each.get("name") == name])
     rows = [(f"{each['entered_at']:%Y-%m-%d %H:%M}", each["kind"], each["text"], "") for each in notes]
     rows += [
         (each["at"][:16].replace("T", " "), each["kind"], each["text"], "enters the next night")
@@ -246,8 +245,22 @@ def _spanned(row: Mapping[str, Any]) -> str:
 
 def _sent(request: Request, link: Link) -> list[Part]:
     mine = [each for each in _journal(request) if each.get("nonce") == link.nonce]
-    said = [f"{each['at'][:16].replace('T', ' ')} UTC: {visible(each['text'])}" for each in mine]
-    return [Part("Thank you, received", "The next night passes it on.", said, [], None)] if said else []
+    waiting = {each["id"] for each in _waiting(request, mine)}
+    said = [
+        f"{each['at'][:16].replace('T', ' ')} UTC: {visible(each['text'])} "
+        f"({'the next night passes it on' if each['id'] in waiting else 'passed on'})"
+        for each in mine
+    ]
+    return [Part("Thank you, received", "", said, [], None)] if said else []
+
+
+def _waiting(request: Request, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries that no night has entered yet."""
+    if not entries:
+        return []
+    where = [In("act", tuple(each["id"] for each in entries))]
+    entered = set(read_table(request.session.store, ACTS, where, ["act"]).column("act").to_pylist())
+    return [each for each in entries if each["id"] not in entered]
 
 
 def _journal(request: Request) -> list[dict[str, Any]]:

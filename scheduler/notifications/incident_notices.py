@@ -1,13 +1,14 @@
 """Notices about incidents of sites: new, still open, over; a line each."""
 
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Iterable
+from datetime import date, timedelta
 
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
 from esjobs.publish.publication import read_table
 from esjobs.schema.today import INCIDENT_NIGHTS
 from esjobs.store.base import JobStore
+from esjobs.today.nights import REPLAY_NIGHTS
 from esjobs.today.sentences import command
 from esjobs.today.states import Incident
 from scheduler.notifications.notices import Kind, Notice, Severity
@@ -24,8 +25,20 @@ _ORDER = ("incident_opened", "incident_lasting", "incident_over")
 
 
 def incident_notices(store: JobStore, night: date) -> list[Notice]:
-    """Return the notices of a night: new ones first, most costly first."""
-    return _ranked(store, night, incident_notice)
+    """Return the notices of a night: new ones first, most costly first.
+
+    Of an incident that later judged nights end, only its end is reported, under the id that the night of the
+    end gives it.
+    """
+    later = _incidents(store, night + timedelta(days=1), night + timedelta(days=REPLAY_NIGHTS))
+    last = {one.incident: one for one in later}
+    ends = {one.incident: one for one in later if one.change == "over" and last[one.incident].is_over}
+    return _ranked(
+        (incident, notice)
+        for one in _incidents(store, night, night)
+        for incident in [ends.get(one.incident, one)]
+        if incident_notice(one) is not None and (notice := incident_notice(incident)) is not None
+    )
 
 
 def notices_so_far(store: JobStore, day: date) -> list[Notice]:
@@ -33,18 +46,20 @@ def notices_so_far(store: JobStore, day: date) -> list[Notice]:
 
     The mail of the night has those that the whole day confirms; sites are notified then.
     """
-    return _ranked(store, day, _notice_so_far)
+    incidents = _incidents(store, day, day)
+    return _ranked((one, notice) for one in incidents if (notice := _notice_so_far(one)) is not None)
 
 
-def _ranked(store: JobStore, night: date, made: Callable[[Incident], Notice | None]) -> list[Notice]:
-    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", night, night)]).to_pylist()
+def _incidents(store: JobStore, first: date, last: date) -> list[Incident]:
+    """Return the states of incidents on some nights, oldest first."""
+    rows = read_table(store, INCIDENT_NIGHTS, [Days("night", first, last)]).to_pylist()
     incidents = [Incident(**row) for row in rows if row["state"] in ("open", "closed")]
-    ranked = [
-        (_ORDER.index(notice.kind), -_cost(one), notice.id, notice)
-        for one in incidents
-        if (notice := made(one)) is not None
-    ]
-    return [notice for *_, notice in sorted(ranked, key=lambda each: each[:3])]
+    return sorted(incidents, key=lambda one: one.night)
+
+
+def _ranked(notices: Iterable[tuple[Incident, Notice]]) -> list[Notice]:
+    ranked = sorted(notices, key=lambda each: (_ORDER.index(each[1].kind), -_cost(each[0]), each[1].id))
+    return [notice for _, notice in ranked]
 
 
 def _notice_so_far(one: Incident) -> Notice | None:

@@ -143,9 +143,13 @@ def in_the_middle(text: str, longest: int = 44) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Shorten a text at its end.
+    """Shorten a text at its end, after a word if that keeps at least half.
 
-    >>> shortened("abcdefgh", 7), shortened("abcdefg", 7)
-    ('abcd...', 'abcdefg')
+    >>> shortened("abcdefgh", 7), shortened("abcdefg", 7), shortened("one two, three", 13)
+    ('abcd...', 'abcdefg', 'one two...')
     """
-    return text if len(text) <= longest else f"{text[: longest - 3].rstrip()}..."
+    if len(text) <= longest:
+        return text
+    most = longest - 3
+    words = text[: most + 1].rpartition(" ")[0].rstrip(" ,;:(")
+    return f"{words if 2 * len(words) >= most else text[:most].rstrip()}..."

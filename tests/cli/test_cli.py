@@ -304,6 +304,12 @@ def test_doctor_names_settings_that_a_service_refuses(filled: Path, tmp_path: Pa
     assert {row["check"] for row in json.loads(result.stdout) if row["state"] == "failed"} == {"settings"}
 
 
+def test_doctor_of_a_new_installation_has_notes_only(tmp_path: Path) -> None:
+    result = run("doctor", "--format", "json", store=tmp_path / "new.duckdb")
+    assert result.exit_code == 0
+    assert {row["check"] for row in json.loads(result.stdout) if row["state"] != "ok"} == {"store"}
+
+
 def test_doctor_names_jobs_of_the_future(tmp_path: Path) -> None:
     store, jobs = tmp_path / "jobs.duckdb", job_file(tmp_path / "jobs.csv", n_jobs=1)
     jobs.write_text(jobs.read_text().replace("2018-08-10", "2099-08-10"))

@@ -296,3 +296,8 @@ def test_verdicts_of_a_comparison_are_words() -> None:
     assert shown["verdict_a"].to_pylist() == ["candidate", None]
     assert shown["verdict_b"].to_pylist() == ["confirmed", "ok"]
     assert shown["change (90 %)"].to_pylist() == ["+3 ± 2 %", None]
+
+
+def test_an_unknown_table_lists_the_tables_once() -> None:
+    result = run("show", "nosuch")
+    assert (result.exit_code, result.stderr.count("fit_summaries")) == (2, 1)

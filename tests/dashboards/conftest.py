@@ -1,7 +1,6 @@
 """A made-up run in the shape of the result tables, with every kind of verdict and of hostile name."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from dashboards.targets.html.report import ReportData
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import Verdict, status_shown
+from esjobs.render.printing import installed_browser
 from esjobs.schema.catalogue import table
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
@@ -412,7 +412,7 @@ def browser() -> Iterator["Browser"]:
     """One headless browser for all tests."""
     if find_spec("playwright") is None:
         without("playwright is missing: pip install playwright")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    path = installed_browser()
     if path is None:
         without("chromium is missing: apt-get install chromium")
     from playwright.sync_api import sync_playwright

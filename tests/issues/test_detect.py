@@ -60,7 +60,7 @@ def test_a_finding_carries_its_evidence(detected: esjobs.Session) -> None:
     assert sorted(each["n_jobs"] for each in of_idle) == [0, 0, 1]
     assert [each["job_lost_node_h"] for each in of_idle if each["n_jobs"]] == pytest.approx([2.1])
     assert [each["job_idle_core_h"] for each in of_idle if each["n_jobs"]] == pytest.approx([8.4])
-    assert "grew steadily by 2 GB per hour" in leak["hint"]
+    assert "grew steadily by 1.87 GiB per hour" in leak["hint"]
 
 
 def test_all_null_series_are_a_reason_and_no_finding(detected: esjobs.Session) -> None:

@@ -91,7 +91,7 @@ def test_the_job_of_supercloud_leaks_once_its_start_is_left_out(
     assert found(store) == {"low-load", "collapse", "memory-leak"}
     (leak,) = store.tables.issues(detector="memory-leak").rows.to_pylist()
     assert leak["value"] == pytest.approx(0.769, abs=0.001)
-    assert "by 1.87 GB per hour, up to 62.6 GB" in leak["hint"]
+    assert "by 1.74 GiB per hour, up to 58.3 GiB" in leak["hint"]
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_a_hint_says_what_is_not_known_and_shows_hostile_text() -> None:
     values = {"user": "a\x1b[31m\n{value}", "value": nan, "limit": 2e9}
     (told, other) = hint.filled_rows({name: [value, value] for name, value in values.items()}, 2)
     assert other == told
-    assert told.endswith(": ?, 2 GB")
+    assert told.endswith(": ?, 1.86 GiB")
     assert "\x1b" not in told
     assert "\n" not in told
     assert "{value}" in told

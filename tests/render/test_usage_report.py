@@ -1,14 +1,13 @@
 """Report of usage: hours, people, outcomes and waiting of jobs, without any speed factor."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoJobsError
-from esjobs.render.printing import BROWSERS
+from esjobs.render.printing import installed_browser
 from tests.delivered import test_energy
 from tests.delivered.test_pledges import written
 from tests.messages import raised
@@ -109,11 +108,29 @@ def test_delivered_work_and_energy_of_a_month(session: Session, tmp_path: Path) 
     page = session.report(usage="2026-01").html
     assert "East" in page
     assert "74,400" in page  # 100 HS23 x 31 x 24 h
+    headings = re.findall(r"<th[^>]*>(.*?)</th>", page)
+    assert [each for each in headings if "_" in each] == []
+    assert {"declared of the pledge, %", "of assumed power, %"} <= set(headings)
+
+
+def test_energy_that_is_assumed_alone_has_no_section(session: Session, tmp_path: Path) -> None:
+    """Sums whose last digits depend on their order."""
+    path = tmp_path / "jobs.csv"
+    states = ("finished", "failed", "cancelled")
+    lines = [
+        f"c,{n},Q,u,p,{states[n % 3]},,,2026-0{1 + n % 2}-{1 + n % 28:02}T10:00:00Z,"
+        f"{3600 + 7.31 * n * n},1,,{n},Intel(R) Xeon(R) CPU E5-26{40 + n % 4} v4"
+        for n in range(20)
+    ]
+    path.write_text("\n".join([f"{HEADER},cpu_raw", *lines]) + "\n")
+    session.ingest("jobs", path)
+    assert session.delivered.energy("site").rows["assumed_frac"].to_pylist() == [1.0]
+    assert "Energy" not in text_of(session.report(usage=True).html)
 
 
 def test_a_page_is_printed(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session.ingest("jobs", jobs(tmp_path / "jobs.csv"))
-    if not any(map(shutil.which, BROWSERS)):
+    if installed_browser() is None:
         pytest.skip("no browser")
     session.report(tmp_path / "usage.pdf", usage=True)
     assert (tmp_path / "usage.pdf").read_bytes().startswith(b"%PDF-")

@@ -18,6 +18,8 @@ def test_paused_nights_are_run_when_the_pause_is_over(tmp_path: Path) -> None:
     with staged(tmp_path, fits=False) as stage:
         stage.live(FIRST)
         stage.nights.pause(by="ann", note="the cluster is being upgraded")
+        stage.hands.let_pass(60)
+        stage.nights.pause(by="eve", note="new disks")
         stage.arrive(SECOND)
         assert stage.trigger(SECOND) == []
         assert stage.states() == {"2025-06-01": "done", "2025-06-02": "missing"}

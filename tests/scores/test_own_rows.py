@@ -124,6 +124,9 @@ def test_rankings_are_those_over_jobs() -> None:
                             same = pytest.approx(value, rel=1e-9, abs=1e-9) if number else value
                             assert row[name] == same, (by, score, weight, name)
                     assert mine.notes == wanted.notes
+        best = few.scores.rank("user", "cpu_efficiency", top=1)
+        assert (len(best), best.notes) == (1, few.scores.rank("user", "cpu_efficiency", top=None).notes)
+        assert any("groups differ" in note or "interval" in note for note in best.notes)
         (_, *counts), (_, *others) = (
             list(each.scores.compute().counts.items()) for each in (few, all_of_them)
         )

@@ -118,6 +118,7 @@ def test_the_planted_incidents_are_shown_by_the_commands_of_their_lines(shown: t
             assert done.exit_code == 0, done.output
             assert name in done.stdout
     assert any("found on" in rest for *_, rest in said)
+    assert re.search(r"^\d+ other incidents? found in [\d,]+ site-nights$", out, re.MULTILINE)
 
 
 def small(folder: Path, seed: int, store: str | None = None) -> Demonstration:

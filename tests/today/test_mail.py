@@ -76,3 +76,13 @@ def test_a_quiet_night_has_no_notice() -> None:
         assert incident_notices(session.store, day(BAD_FROM - 1)) == []
         (notice,) = incident_notices(session.store, day(BAD_FROM))
         assert notice.site == BAD_SITE
+
+
+def test_an_older_night_reports_the_end_of_an_incident_that_is_over() -> None:
+    with memory_session() as session:
+        put(session.store, jobs_of(range(DAYS + 3)))
+        session.flags.today.update()
+        nights = {number: incident_notices(session.store, day(number)) for number in range(DAYS + 3)}
+        assert [number for number, notices in nights.items() if notices] == [10, 11, 12, 14]
+        assert {one.kind for notices in nights.values() for one in notices} == {"incident_over"}
+        assert len({one.id for notices in nights.values() for one in notices}) == 1

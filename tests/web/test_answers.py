@@ -227,6 +227,22 @@ def test_a_cluster_without_a_journal_has_no_links(tmp_path: Path) -> None:
     assert links_of(settings.model_copy(update={"base_url": None}), "duckdb:/x") is None
 
 
+def test_several_answers_reach_the_coordinators_and_the_page_says_so(stage: Stage) -> None:
+    with stage.client() as client:
+        for kind, text in (("hardware", "2 x EPYC 7302"), ("wrong", "SMT was off")):
+            assert client.send(stage.link(), {"said": kind, "text": text}).status == 303
+        assert client.get(stage.link()).text.count("(the next night passes it on)") == 2
+    with stage.open() as session:
+        stage.night(session, LONG + 1)
+        sent = mails(stage, session, night(LONG + 1), coordinator())["coordinators"]
+    text = " ".join(sent.partition("<!DOCTYPE")[0].split())
+    texts = ("(1) ", "(2) ", "The hardware list is: 2 x EPYC 7302", "This is wrong, because: SMT was off")
+    assert [each for each in texts if each not in text] == []
+    with stage.client() as client:
+        page = client.get(stage.link()).text
+    assert ("next night" in page, page.count("(passed on)")) == (False, 2)
+
+
 def test_an_answer_in_a_night_without_verdicts_waits_for_the_next(stage: Stage) -> None:
     with stage.client() as client:
         assert client.send(stage.link(), {"said": "hardware", "text": "EPYC 7302"}).status == 303

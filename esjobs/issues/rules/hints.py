@@ -7,7 +7,7 @@ Placeholders contain names only, no attributes, calls or conversions, and an opt
 |---|---|
 | (none), ``number`` | 0.832, 1,250 |
 | ``percent`` | 83 % |
-| ``bytes``, ``rate`` | 12.5 GB, 12.5 GB/s |
+| ``bytes``, ``rate`` | 12.5 GiB, 12.5 GB/s |
 | ``flops``, ``clock``, ``power`` | 264 GF/s, 2.4 GHz, 350 W |
 | ``energy`` | 1.2 kWh, of a number of joules |
 | ``hours`` | 12.5 h, of a number of hours |
@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from esjobs.core.numbers import amount, duration, percent
+from esjobs.core.numbers import amount, binary_size, duration, percent
 from esjobs.core.text import visible
 
 LONGEST = 2000
@@ -91,7 +91,7 @@ def formatted(value: object, form: str = "number") -> str:
     """Format a value for a sentence.
 
     >>> [formatted(0.4449, "percent"), formatted(3.2e9, "bytes"), formatted(7500.0, "time")]
-    ['44 %', '3.2 GB', '2.1 h']
+    ['44 %', '2.98 GiB', '2.1 h']
     >>> formatted(None), formatted(1250.4)
     ('?', '1,250')
     """
@@ -107,7 +107,8 @@ def formatted(value: object, form: str = "number") -> str:
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
-def _prefixed(unit: str, value: float) -> str:
+def prefixed(unit: str, value: float) -> str:
+    """Format a value with a prefix of powers of 1000."""
     for prefix, size in _PREFIXES:
         if abs(value) >= size:
             return f"{value / size:.3g} {prefix}{unit}"
@@ -117,11 +118,11 @@ def _prefixed(unit: str, value: float) -> str:
 FORMS: Mapping[str, Callable[[float], str]] = {
     "number": amount,
     "percent": percent,
-    "bytes": partial(_prefixed, "B"),
-    "rate": partial(_prefixed, "B/s"),
-    "flops": partial(_prefixed, "F/s"),
-    "clock": partial(_prefixed, "Hz"),
-    "power": partial(_prefixed, "W"),
+    "bytes": binary_size,
+    "rate": partial(prefixed, "B/s"),
+    "flops": partial(prefixed, "F/s"),
+    "clock": partial(prefixed, "Hz"),
+    "power": partial(prefixed, "W"),
     "energy": lambda value: f"{value / 3.6e6:.3g} kWh",
     "hours": lambda value: f"{amount(value)} h",
     "time": duration,

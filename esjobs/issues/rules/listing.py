@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError
-from esjobs.issues.rules.hints import formatted
+from esjobs.issues.rules.hints import formatted, prefixed
 from esjobs.issues.rules.rule import Graded, Rule, Rules
 
 _COLUMNS = (
@@ -79,14 +79,15 @@ def _keys_of_eligible(rules: Rules) -> dict[str, str]:
 
 
 def _with_unit(value: float, unit: str) -> str:
-    """Return a limit with a readable unit.
+    """Return a limit with a readable unit; bytes in that of the rule, as far as it shows.
 
-    >>> _with_unit(64e9, "B"), _with_unit(3600, "s"), _with_unit(0.25, "")
-    ('64 GB', '60 min', '0.25')
+    >>> _with_unit(64e9, "B"), _with_unit(2.0**36, "B"), _with_unit(3600, "s"), _with_unit(0.25, "")
+    ('64 GB', '64 GiB', '60 min', '0.25')
     """
     first, _, second = unit.partition("/")
     if first == "B":
-        return formatted(value, "bytes") + (f"/{second}" if second else "")
+        text = prefixed("B", value) if value % 2**20 else formatted(value, "bytes")
+        return text + (f"/{second}" if second else "")
     if unit == "s":
         return formatted(value, "time")
     return f"{value:g}" + (f" {unit.partition(',')[0]}" if unit else "")

@@ -284,7 +284,7 @@ def test_rules_scores_and_the_page_of_a_job_have_the_numbers(session: Session, t
     assert {job: row["gpus_used_frac"] for job, row in scores.items()} == {"1": 0.0525, "2": None, "3": None}
     assert {row["score_cpu_reason"] for row in scores.values()} == {"no counters"}
     shown = dict(record_lines(job_story(session.store, "1")))
-    assert (shown["gpu_load.mean"], shown["gpu_mem_used_b.max"]) == ("0.0525", "5.37 GB")
+    assert (shown["gpu_load.mean"], shown["gpu_mem_used_b.max"]) == ("0.0525", "5 GiB")
     assert "counters" not in shown
 
 

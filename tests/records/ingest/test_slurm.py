@@ -182,6 +182,21 @@ def test_a_job_that_only_has_attempts_is_not_found_with_their_names(tmp_path: Pa
         session.job("7")
 
 
+def test_a_job_of_an_array_that_is_stored_by_its_own_id_says_how_to_find_it(
+    tmp_path: Path, session: Session
+) -> None:
+    text = (
+        "JobIDRaw|JobID|Partition|State|Start|End\n"
+        "1183|1180_3|batch|COMPLETED|2026-11-10T01:00:00|2026-11-10T02:00:00\n"
+        "1184|1180_4|batch|COMPLETED|2026-11-10T01:00:00|2026-11-10T02:00:00\n"
+    )
+    session.ingest("slurm", written(tmp_path, text))
+    with pytest.raises(NoResultError, match=r"2 jobs of array 1180 are .*sacct -nXj 1180_3.*task_id=1180$"):
+        session.job("1180_3")
+    with pytest.raises(NoResultError, match=r"list jobs: esjobs jobs$"):
+        session.job("1181_3")
+
+
 def test_a_job_that_waits_to_run_again_has_not_ended(tmp_path: Path) -> None:
     rows, rejects, _ = parsed(written(tmp_path, attempts(("7", "01", "Unknown", "REQUEUED"))))
     assert rows == []

@@ -1,6 +1,6 @@
 """Queries of a question to the store: groups with the parts that its metrics are made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -28,6 +28,7 @@ from esjobs.core.query import (
 from esjobs.core.window import Window
 from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
 from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part
+from esjobs.records.jobs.questions.metrics import METRICS
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys
 from esjobs.schema.scores import SCORES
@@ -115,7 +116,7 @@ def _scored(store: JobStore, by: Sequence[Dimension], wanted: Sequence[Moment], 
         if isinstance(each.made, TimePart) and each.made.part != "hour"
     }
     keys = {each.key: "day" if each.key in periods else _score_key(each.key) for each in by}
-    _require_of_scores(keys.values(), jobs)
+    _require_of_scores(wanted, keys.values(), jobs)
     metrics = _named_parts(wanted)
     stored = tuple(dict.fromkeys(keys.values()))
     question = Query(stored, tuple(metrics.values()), jobs.window, jobs.where, over=SCORES)
@@ -140,14 +141,16 @@ def _score_key(key: str) -> str:
     return source_of(key) or key
 
 
-def _require_of_scores(keys: Iterable[str], jobs: Jobs) -> None:
+def _require_of_scores(wanted: Collection[Part], keys: Iterable[str], jobs: Jobs) -> None:
+    names = [
+        each.name for each in METRICS if any(part in wanted for part in each.formula.parts(errors=False))
+    ]
+    what = f"{' and '.join(names)} {'is a mean' if len(names) == 1 else 'are means'} of scores"
     if jobs.drops:
-        raise UsageError("gpu_efficiency is a mean of scores, which cleaning rules do not know; omit --clean")
+        raise UsageError(f"{what}, which cleaning rules do not know; omit --clean")
     for name in (*keys, *filter_fields(jobs.where)):
         if name not in SCORES.column_names:
-            raise UsageError(
-                f"gpu_efficiency is a mean of scores, which have no '{name}'; columns: esjobs show scores"
-            )
+            raise UsageError(f"{what}, which have no '{name}'; columns: esjobs show scores")
 
 
 def _are_of_few_jobs(parts: Sequence[Part]) -> bool:
