@@ -66,18 +66,20 @@ _PER_JOB: Mapping[str, Mapping[str, Cost]] = {
         "today": Cost(0, 0, 0, 16e-6),
     },
 }
-# Per row of these steps
+# Per row of these steps; ``sums``: of those of days, which a cluster keeps packed
 _PER_ROW: Mapping[str, Mapping[str, Cost]] = {
     "duckdb": {
         "aggregate": Cost(0, 1, 138, 0),
         "score": Cost(0, 1, 744, 4e-6),
         "today": Cost(0, 1, 150, 1e-6),
+        "sums": Cost(0, 1, 150, 1e-6),
         "fit": Cost(0, 0, 0, 8e-6),
     },
     "cluster": {
         "aggregate": Cost(0, 1, 512, 60e-6),
         "score": Cost(0, 1, 1160, 60e-6),
-        "today": Cost(0, 1, 645, 60e-6),
+        "today": Cost(0, 1, 500, 60e-6),
+        "sums": Cost(0, 0, 40, 6e-6),
         "fit": Cost(0, 0, 0, 130e-6),
     },
 }
@@ -120,7 +122,10 @@ class FirstRates:
         per_job = _PER_JOB[self._engine].get(of_step)
         if per_job is not None:
             fixed = Cost(processor_s=_FIXED_S[self._engine].get(step, 0.0))
-            return fixed + per_job.times(units) + self._per_row(of_step).times(self._rows(of_step, units))
+            written = self._per_row(of_step).times(self._rows(of_step, units))
+            if step == "today":
+                written += self._per_row("sums").times(units * self._buckets_per_job * _SUMS_PER_BUCKET)
+            return fixed + per_job.times(units) + written
         rows = _OTHER_ROWS.get(step, 0) * self._n_queues
         seconds = _OTHER_S if rows else 0.0
         return Cost(0, rows, rows * _BYTES_OF_ROW[self._engine], seconds)
@@ -137,15 +142,14 @@ class FirstRates:
         return _PER_ROW[self._engine].get(step, _NOTHING)
 
     def _rows(self, step: str, jobs: float) -> float:
-        """Return the rows that a step writes for jobs, beside those that it writes for each."""
+        """Return the rows that a step writes for jobs, beside those that it writes for each and sums."""
         per_day = float(np.mean(list(self._jobs.values())))
         if step == "score":
             return jobs / per_day * self._score_rows(per_day)
         if step == "aggregate":
             return jobs * self._buckets_per_job
         if step == "today":
-            judged = jobs / per_day * self._n_queues * _JUDGED_PER_QUEUE
-            return jobs * self._buckets_per_job * _SUMS_PER_BUCKET + judged
+            return jobs / per_day * self._n_queues * _JUDGED_PER_QUEUE
         return 0.0
 
     def _score_rows(self, jobs: float) -> float:

@@ -6,6 +6,7 @@ at the end, within a major version.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import Field, FieldType
@@ -17,6 +18,8 @@ LOAD_COLUMNS = ("load_id", "import_id")
 LOAD_TIMES = ("loaded_at", "imported_at")
 """Columns with the time of that load; the ingest step fills them."""
 
+Packed = Literal["", "beside", "alone"]
+
 
 @dataclass(frozen=True)
 class Table:
@@ -27,7 +30,8 @@ class Table:
     terminal; empty: all. ``order``: sort columns, descending with ``-``; empty: the first six. ``key``:
     identity of a row inside a run. ``before``: columns whose value in the previous run stands in
     ``NAME_before``. ``named``: column that a dashboard's filter on ``name`` means. ``packed``: partitions of
-    many rows that are read as a whole; a cluster keeps them as columns, too.
+    many rows that are read as a whole; a cluster keeps them as columns, beside a document per row, or alone,
+    where no dashboard reads them.
     """
 
     name: str
@@ -42,7 +46,7 @@ class Table:
     key: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     named: str = "name"
-    packed: bool = False
+    packed: Packed = ""
 
     def __post_init__(self) -> None:
         ordered = (item.removeprefix("-") for item in self.order)

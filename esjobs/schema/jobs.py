@@ -28,7 +28,7 @@ BUCKETS = Table(
     ),
     time="day",
     made_by="aggregate",
-    packed=True,
+    packed="beside",
 )
 
 DAYS = Table(

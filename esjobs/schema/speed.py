@@ -259,6 +259,7 @@ STABILITY_CHECKS = Table(
         "level name processing_type change n_variants k_low low_change k_high high_change disconnecting_task"
     ),
     order=columns("level processing_type method name change"),
+    packed="alone",
 )
 
 CPU_MIX = Table(

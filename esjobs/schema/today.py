@@ -69,6 +69,7 @@ DAY_SUMS = Table(
     made_by="today",
     shown=columns("day queue task_id processing_type core_class outcome n_jobs core_s cpu_s"),
     order=columns("-day queue task_id outcome"),
+    packed="alone",
 )
 
 TODAY_DAYS = Table(

@@ -26,6 +26,7 @@ from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets
 from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
 from esjobs.records.tasks.machines import machine_sums
+from esjobs.records.tasks.memory import release_memory
 from esjobs.records.tasks.sums import read_sums, with_sites
 from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
@@ -170,6 +171,9 @@ class Chain:
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs, priors)
         by_model = partial(machine_sums, checked.sums.fine)
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites, by_model)
+        del checked, inputs, by_model
+        # before the verdicts, whose rows need as much again
+        release_memory()
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
 
     def _notes_alone(self, question: SpeedQuestion) -> Iterator[str]:

@@ -77,7 +77,8 @@ def fit(
     )
     found[TASK_RESULTS].extend(tasks)
     found[RESIDUALS] = list(with_decisions(found[RESIDUALS], tasks))
-    rows = {table: rows_table(table, found[table]) for table in _TABLES}
+    # dictionaries go as columns come: both together would be most of the memory
+    rows = {table: rows_table(table, found.pop(table, ())) for table in _TABLES}
     with_factor = sum(int((item.status == "ok").sum()) for item in fits)
     report = RunReport(
         "fit",

@@ -198,10 +198,7 @@ def _apart(
         keys, numbers = keys.extended(list(zip(*columns, strict=True)))
     levels: dict[str, TaskSums] = {}
     taken_apart = [key for key, task in looked_at.items() if task.decision in _APART]
-    periods = {
-        level: rows[~np.isin(rows.task.names, taken_apart)[rows.task.codes]].renumbered(numbers)
-        for level, rows in sums.periods.items()
-    }
+    periods = replace(sums.periods, without=taken_apart, number=numbers)
     for level, rows in sums.levels.items():
         seen = [looked_at.get(key) for key in rows.task.names.tolist()]
         split = np.array([task is not None and task.decision in _APART for task in seen], np.bool_)

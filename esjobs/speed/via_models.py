@@ -12,6 +12,7 @@ import numpy as np
 
 import fitters
 from esjobs.records.tasks.machines import MachineSums
+from esjobs.records.tasks.memory import release_memory
 from esjobs.records.tasks.solved import job_variance
 from esjobs.speed.factors import MIXED_TASK, Factors, Fit
 from esjobs.speed.fit_input import FitInput
@@ -119,6 +120,8 @@ def _placed(factors: Factors, apart: Mask, rows: _Rows) -> Factors | None:
 
 def _scatter(rows: _Rows, effects: fitters.Effects) -> float | None:
     """Scatter of queues beside their CPU models, in ln; None with too few comparable queues."""
+    # the shares need more than anything before them
+    release_memory()
     shares = fitters.variance_shares(*rows.codes, rows.value, effects.weight, rows.mix, _GROUPS)
     if shares is None:
         return None

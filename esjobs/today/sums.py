@@ -99,9 +99,8 @@ def make_sums(store: JobStore, window: Window) -> list[Change]:
     found = store.day_fingerprints(window).to_pylist()
     jobs_of = {row["day"]: row["n_jobs"] for row in found}
     prints = fingerprints_of_days(found)
-    made = store.aggregate(
-        Query(("day", "fingerprint"), (), where=(Days.of_window(window),), over=DAY_SUMS)
-    ).table
+    columns = ["day", "fingerprint"]
+    made = read_table(store, DAY_SUMS, [Days.of_window(window)], columns).group_by(columns).aggregate([])
     existing = fingerprints_by_day(made.to_pylist())
     days_made = progress_of(store, existing, prints, _digest)
     stale, late = sorted(prints.keys() - days_made.fresh), days_made.late

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
-from fitters.effects.reduced import determined, project, two_way
+from fitters.effects.reduced import determined, normal_matrix, project, two_way
 from fitters.layout.arrays import Codes, Floats, Mask
 from fitters.threads import one_blas_thread
 
@@ -67,9 +67,8 @@ def fit_mixed(
     lost = interaction**2 / (1.0 + interaction**2 * inside)
     clustered = (sums @ design).tocsr()
     tasks, total, _, means = project(task, design, weight)
-    normal = design.T @ sparse.diags(precision) @ design
-    normal = normal - clustered.T @ sparse.diags(lost) @ clustered
-    normal = (normal - means.T @ sparse.diags(total) @ means).toarray()
+    normal = normal_matrix(design, precision) - (clustered.T @ sparse.diags(lost) @ clustered).toarray()
+    normal -= (means.T @ sparse.diags(total) @ means).toarray()
     right = design.T @ (precision * value) - clustered.T @ (lost * (sums @ value))
     right = right - means.T @ (tasks @ value)
     # the prior of the random effects: a penalty on each unit (ridge)

@@ -32,15 +32,28 @@ class Reduced:
 def two_way(unit: Codes, of_class: Codes, n_units: int, n_classes: int) -> sparse.csr_matrix:
     """Return the design of effects that make a time shorter: -1 for the unit and for the class of a row."""
     n = len(unit)
-    rows, columns = np.tile(np.arange(n), 2), np.concatenate([unit, n_units + of_class])
-    return sparse.csr_matrix((-np.ones(2 * n), (rows, columns)), shape=(n, n_units + n_classes))
+    columns = np.empty((n, 2), np.int32)
+    columns[:, 0], columns[:, 1] = unit, n_units + of_class
+    # two entries a row, in their order: nothing has to be sorted
+    rows = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
+    return sparse.csr_matrix((np.full(2 * n, -1.0), columns.ravel(), rows), shape=(n, n_units + n_classes))
+
+
+def normal_matrix(design: sparse.csr_matrix, weight: Floats) -> Floats:
+    """Return X' W X of a two-way design."""
+    # sums over rows in their order, as a product of sparse matrices makes them, without its copies
+    size = design.shape[1]
+    unit, other = design.indices.reshape(-1, 2).T
+    both = np.bincount(unit.astype(np.int64) * size + other, weight, size**2).reshape(size, size)
+    own = np.bincount(unit, weight, size) + np.bincount(other, weight, size)
+    return np.asarray(both + both.T + np.diag(own), np.float64)
 
 
 def project(
     task: Codes, design: sparse.csr_matrix, weight: Floats
 ) -> tuple[sparse.csr_matrix, Floats, Floats, sparse.csr_matrix]:
     """Return weighted sums over tasks as a matrix, the weights and 1 / these, and means of the design."""
-    tasks = sparse.csr_matrix((weight, (task, np.arange(len(weight)))))
+    tasks = sparse.csr_matrix((weight, (task, np.arange(len(weight), dtype=np.int32))))
     total = np.asarray(tasks.sum(axis=1)).ravel()
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
     return tasks, total, inverse, (sparse.diags(inverse) @ (tasks @ design)).tocsr()
@@ -49,7 +62,7 @@ def project(
 def solve_reduced(task: Codes, design: sparse.csr_matrix, value: Floats, weight: Floats) -> Reduced:
     """Solve it; rows of weight 0 count for nothing. Cost: cube of the number of effects."""
     tasks, total, inverse, means = project(task, design, weight)
-    normal = (design.T @ sparse.diags(weight) @ design - means.T @ sparse.diags(total) @ means).toarray()
+    normal = normal_matrix(design, weight) - (means.T @ sparse.diags(total) @ means).toarray()
     level = inverse * (tasks @ value)
     right = design.T @ (weight * value) - means.T @ (total * level)
     eigen, vectors = linalg.eigh(normal)

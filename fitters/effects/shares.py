@@ -74,19 +74,21 @@ class _Sample:
     value: Floats
     weight: Floats
     mix: Floats  # Shares of the classes in each unit, shape (n_units, n_classes)
-    group: Ints  # Group of the task
+    group: Codes  # Group of the task
     units: Ints  # Original codes
     classes: Ints
 
     def keep(self, rows: Mask) -> "_Sample":
         """Return the chosen rows; units and classes without rows go, mixes add up to 1 again."""
-        unit, units = _dense(self.unit[rows])
-        of_class, classes = _dense(self.of_class[rows])
-        task, _ = _dense(self.task[rows])
+        # a slice copies nothing
+        chosen = slice(None) if rows.all() else rows
+        unit, units = _dense(self.unit[chosen])
+        of_class, classes = _dense(self.of_class[chosen])
+        task, _ = _dense(self.task[chosen])
         mix = self.mix[np.ix_(units, classes)]
         total = mix.sum(axis=1, keepdims=True)
         mix = np.divide(mix, total, out=np.full_like(mix, 1.0 / max(len(classes), 1)), where=total > 0)
-        kept = (self.value[rows], self.weight[rows], mix, self.group[rows])
+        kept = (self.value[chosen], self.weight[chosen], mix, self.group[chosen])
         return _Sample(task, unit, of_class, *kept, self.units[units], self.classes[classes])
 
     @property
@@ -117,21 +119,7 @@ def variance_shares(
     ``mix``: shares of the classes in the speed of each unit, shape (n_units, n_classes). ``groups``: of the
     jackknife; below 2 there is no error. Cost: one factorisation of units + classes for each group.
     """
-    order = np.lexsort((of_class, unit, task))
-    order = order[weight[order] > 0]
-    found = _estimated(
-        _Sample(
-            task[order],
-            unit[order],
-            of_class[order],
-            value[order],
-            weight[order],
-            mix,
-            (task[order] % max(groups, 1)).astype(np.int64),
-            np.arange(mix.shape[0], dtype=np.int64),
-            np.arange(mix.shape[1], dtype=np.int64),
-        )
-    )
+    found = _estimated(_sample(task, unit, of_class, value, weight, mix, groups))
     if found is None:
         return None
     corrected, plug_in = found.variances(found.sample.mix)
@@ -145,6 +133,24 @@ def variance_shares(
     classes, units, sorting, total = (Variance(*map(float, row)) for row in zip(*columns, strict=True))
     number = len(found.sample.starts)
     return VarianceShares(classes, units, sorting, total, inside, number, found.left_out)
+
+
+def _sample(
+    task: Codes, unit: Codes, of_class: Codes, value: Floats, weight: Floats, mix: Floats, groups: int
+) -> _Sample:
+    order = np.lexsort((of_class, unit, task))
+    order = order[weight[order] > 0]
+    return _Sample(
+        task[order],
+        unit[order],
+        of_class[order],
+        value[order],
+        weight[order],
+        mix,
+        task[order] % np.int32(max(groups, 1)),
+        np.arange(mix.shape[0], dtype=np.int64),
+        np.arange(mix.shape[1], dtype=np.int64),
+    )
 
 
 def _change(found: "_Estimate", group: int) -> Floats | None:
@@ -219,6 +225,8 @@ def _estimated(sample: _Sample) -> _Estimate | None:
         number = np.cumsum(np.isin(np.arange(len(sample.task)), sample.starts)) - 1
         # without these others may be alone: until none is
         sample = sample.keep(~alone[number])
+        # several times as large as the sample
+        del comparing, solution, leave_out
     return None
 
 

@@ -5,11 +5,12 @@ import re
 
 import pytest
 
+from dashboards.pages import PAGES
 from dashboards.panels import REPORT, panel
 from dashboards.panels.columns import NAME, K
 from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
 from esjobs.core.words import VERDICTS, Verdict
-from esjobs.schema.catalogue import table
+from esjobs.schema.catalogue import TABLES, table
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
 
@@ -126,3 +127,11 @@ def test_asking_for_what_is_not_there_names_it() -> None:
 def test_panels_are_values() -> None:
     assert Entry("k", "k") == Entry("k", "k")
     assert hash(Where("k", ("a",))) == hash(Where("k", ("a",)))
+
+
+def test_no_panel_reads_rows_that_a_cluster_keeps_packed_alone() -> None:
+    alone = {table.name for table in TABLES if table.packed == "alone"}
+    placed = [place.panel for page in PAGES for place in (*page.places, *page.served)]
+    views = [view for each in (*REPORT, *placed) for view in (each.view, *(join.view for join in each.joins))]
+    assert alone
+    assert not alone & {view.table for view in views}

@@ -1,4 +1,4 @@
-"""Buckets packed as columns beside their documents: the same rows, whatever is missing."""
+"""Rows packed as columns, beside their documents or alone: the same rows, whatever is missing."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -7,9 +7,12 @@ import pyarrow as pa
 import pytest
 
 from esjobs.core.arrow import table_schema
-from esjobs.core.query import Days, In
+from esjobs.core.errors import PartialAnswerError
+from esjobs.core.query import Count, Days, In, Query, Sum
 from esjobs.publish.publication import read_table
 from esjobs.schema.jobs import BUCKETS
+from esjobs.schema.speed import STABILITY_CHECKS
+from esjobs.store.base import Hide
 from esjobs.store.elastic.layout import Names, rows_index
 from esjobs.store.elastic.results.pieces import _ROWS
 from esjobs.store.elastic.store import ElasticStore
@@ -26,7 +29,8 @@ NEXT = DAY + timedelta(days=1)
 
 @pytest.fixture
 def store(server: Server, index_prefix: str) -> Iterator[ElasticStore]:
-    store = ElasticStore(connect(Access(server.url)), f"{index_prefix}own", tables=[BUCKETS])
+    tables = [BUCKETS, STABILITY_CHECKS]
+    store = ElasticStore(connect(Access(server.url)), f"{index_prefix}own", tables=tables)
     yield store
     store.close()
 
@@ -107,6 +111,43 @@ def test_an_index_of_an_earlier_version(
     assert (len(rows(store)), pieces(server, names)) == (5, 0)
     write(store, NEXT, 3)
     assert (len(rows(store)), pieces(server, names)) == (8, 1)
+
+
+def checks(run: str, count: int) -> pa.Table:
+    rows = [
+        {"run": run, "level": "queue", "name": f"Q{number}", "k_low": number / 3, "k_high": float("nan")}
+        for number in range(count)
+    ]
+    return pa.Table.from_pylist(rows, schema=table_schema(STABILITY_CHECKS))
+
+
+def test_pieces_alone_answer_like_rows(store: ElasticStore, server: Server, index_prefix: str) -> None:
+    names, table = Names(f"{index_prefix}own"), STABILITY_CHECKS
+    runs = {run: checks(run, count) for run, count in {"a": _ROWS + 5, "b": 4, "none": 0}.items()}
+    written = {run: store.replace(table, run, rows.to_batches()) for run, rows in runs.items()}
+    store.publish([*written.values()])
+    # two pieces and one: what counts as documents
+    assert server.json("GET", f"{names.alias(table)}/_count")["count"] == 2 + 1
+    assert repr(read_table(store, table, [In("run", ("b",))]).to_pylist()) == repr(runs["b"].to_pylist())
+    assert read_table(store, table).num_rows == _ROWS + 5 + 4
+    found = store.read(table, [In("name", ("Q2", "Q3"))], ("run", "k_low"), order=("-run", "-name"), limit=3)
+    rows = [tuple(row.values()) for batch in found for row in batch.to_pylist()]
+    assert rows == [("b", 1.0), ("b", 2 / 3), ("a", 1.0)]
+    counted = store.aggregate(Query(("run",), (Count("n"), Sum("k_low", "k")), over=table)).table
+    assert {row["run"]: (row["n"], row["k"]) for row in counted.to_pylist()}["b"] == (4, 2.0)
+    store.publish([Hide(table, "none"), store.replace(table, "b", checks("b", 1).to_batches())])
+    assert store.sweep() == 1
+    assert read_table(store, table, [In("run", ("b", "none"))]).num_rows == 1
+
+
+def test_a_piece_that_is_missing(store: ElasticStore, server: Server, index_prefix: str) -> None:
+    table = STABILITY_CHECKS
+    large = store.replace(table, "a", checks("a", _ROWS + 5).to_batches())
+    store.publish([large])
+    index = Names(f"{index_prefix}own").rows(table)
+    server.json("DELETE", f"{index}/_doc/{large.number}.2?refresh=true")
+    with pytest.raises(PartialAnswerError, match="incomplete, because another program deleted some"):
+        read_table(store, table)
 
 
 def _without_pieces(*how: object, **more: object) -> dict[str, object]:

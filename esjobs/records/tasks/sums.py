@@ -6,7 +6,7 @@ to the bit, and so the same factors.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from math import prod
@@ -89,7 +89,7 @@ class WindowSums:
 
     ``n_jobs``: binned jobs by processing type ("" for none). ``fine``: what the levels were added up from.
     ``mix``: sums by ``MIX_SUMS`` per queue and CPU model, None where the records name none. ``periods``: by
-    level; empty for a single day.
+    level, each made when asked for; empty for a single day.
     """
 
     levels: Mapping[str, TaskSums]
@@ -97,7 +97,7 @@ class WindowSums:
     n_jobs: Mapping[str, int]
     fine: "FineSums"
     mix: Mapping[tuple[str, str | None], Mapping[str, float]]
-    periods: Mapping[str, PeriodSums]
+    periods: "Periods"
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,36 @@ class FineSums:
         name: Labels = getattr(self, level)
         named = name.codes >= 0
         return name, slice(None) if named.all() else named
+
+
+@dataclass(frozen=True)
+class Periods(Mapping[str, PeriodSums]):
+    """Rows by period under the names of each level, made from ``fine`` at each access.
+
+    ``without``: task keys left out; ``number``: new number of each key.
+    """
+
+    fine: FineSums | None
+    without: Sequence[int] = ()
+    number: Codes | None = None
+    sites: Sites | None = None
+
+    def __getitem__(self, level: str) -> PeriodSums:
+        if self.fine is None or level not in set(self):
+            raise KeyError(level)
+        rows = self.fine.periods("queue" if level == "site" else level)
+        if self.number is not None:
+            kept = ~np.isin(rows.task.names, self.without)[rows.task.codes]
+            rows = rows[kept].renumbered(self.number)
+        return rows.of_sites(self.sites) if level == "site" and self.sites is not None else rows
+
+    def __iter__(self) -> Iterator[str]:
+        yield from NAMED_LEVELS if self.fine is not None else ()
+        if self.fine is not None and self.sites is not None:
+            yield "site"
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
@@ -257,7 +287,7 @@ class Adder:
             {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
             fine,
             fine.mix(),
-            {level: fine.periods(level) for level in NAMED_LEVELS if self._n_periods > 1},
+            Periods(fine if self._n_periods > 1 else None),
         )
 
     def fine(self) -> FineSums:
@@ -412,10 +442,7 @@ def with_sites(sums: WindowSums, sites: Sites) -> WindowSums:
     """Return the sums with those of sites beside."""
     queues, models = (sums.levels[level] for level in NAMED_LEVELS)
     levels = {"queue": queues, "site": _of_sites(queues, sites), "cpu_model": models}
-    periods = dict(sums.periods)
-    if "queue" in periods:
-        periods["site"] = periods["queue"].of_sites(sites)
-    return replace(sums, levels=levels, periods=periods)
+    return replace(sums, levels=levels, periods=replace(sums.periods, sites=sites))
 
 
 def _of_sites(rows: TaskSums, sites: Sites) -> TaskSums:

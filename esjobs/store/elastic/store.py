@@ -35,7 +35,6 @@ from esjobs.store.checks import LOAD_FINGERPRINTS, by_name, new_part, require_kn
 from esjobs.store.duck.compile_sql import compile_read, compile_select
 from esjobs.store.elastic.asking.aggregation import aggregate
 from esjobs.store.elastic.asking.cost import foresee
-from esjobs.store.elastic.asking.row_groups import aggregate_rows
 from esjobs.store.elastic.asking.selection import selected
 from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
 from esjobs.store.elastic.fields.live_fields import OBJECT, LiveField
@@ -125,7 +124,7 @@ class ElasticStore:
         if query.over is None:
             return self._meter.grouped(aggregate(cluster, self._source, query))
         require_known(self._tables, query.over)
-        return aggregate_rows(cluster, self._results.visible(query.over, query.where), query)
+        return self._results.aggregate(query.over, query)
 
     def foresee(self, queries: Sequence[Query]) -> None:
         cluster = self._open()

@@ -17,14 +17,17 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import table_schema
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError, UsageError
-from esjobs.core.query import Days, Filter, In
+from esjobs.core.query import Days, Filter, In, Query
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Hide, PointLatest
+from esjobs.store.base import Aggregate, Change, Generation, Hide, PointLatest
 from esjobs.store.batches import blocks
+from esjobs.store.books import books_table
 from esjobs.store.checks import KnownTables, require_known, require_publishable
+from esjobs.store.duck.compile_sql import compile_aggregate
 from esjobs.store.elastic.asking.days import days_between
-from esjobs.store.elastic.asking.row_groups import VisibleRows
+from esjobs.store.elastic.asking.row_groups import VisibleRows, aggregate_rows
 from esjobs.store.elastic.asking.row_pages import row_pages
+from esjobs.store.elastic.asking.scratch import scratch_of_rows
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import (
     LONGEST_TERM,
@@ -101,20 +104,23 @@ class Results:
         number = generation.number
         schema = table_schema(table)
         common = {"generation": number, "partition": partition}
-        packer = Packer(number) if table.packed else None
+        alone = table.packed == "alone"
+        packer = Packer(number, common if alone else {"generation": number}) if table.packed else None
         row = 0
 
         def requests() -> Iterator[tuple[list[bytes], None]]:
             nonlocal row
             for rows in blocks(batches, schema, f"rows of '{table.name}'", PIECE_ROWS, PIECE_BYTES):
+                if packer is not None:
+                    packer.add(rows)
+                if alone:
+                    continue
                 # ids by count: a repeated request meets its own rows
                 counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
                 row += rows.num_rows
                 names = pc.binary_join_element_wise(number, counted.cast(pa.string()), ".")
                 for _, lines in create_lines("", names, rows, common, milliseconds=True):
                     yield from ((part, None) for part in parts(lines))
-                if packer is not None:
-                    packer.add(rows)
             if packer is not None:
                 yield from ((part, None) for part in parts(packer.lines()))
 
@@ -124,7 +130,7 @@ class Results:
                 for _ in answers:
                     pass
             # last: without this mark nobody publishes the rows
-            self._markers.end(generation, row)
+            self._markers.end(generation, len(packer) if alone and packer is not None else row)
         except BaseException:
             # what cannot be deleted now is collected later
             with contextlib.suppress(StoreError):
@@ -289,7 +295,20 @@ class Results:
         # pieces have columns and days; every other filter needs documents
         if table.packed and len(days) == len(where) and not order and limit is None:
             return _with_pieces(at, visible, requested, days, names)
+        if table.packed == "alone":
+            rows = _with_pieces(at, visible, [visible.shown], days, ())
+            return _unpacked(table, rows, where, names, order, limit)
         return row_pages(at, table, {"bool": {"filter": requested}}, left, names, order, limit, visible.runs)
+
+    def aggregate(self, table: Table, query: Query) -> Aggregate:
+        """Group and sum the visible rows: in the cluster, or those of pieces in the embedded engine."""
+        if table.packed != "alone":
+            return aggregate_rows(self._cluster, self.visible(table, query.where), query)
+        compile_aggregate(query)  # refuses what makes no sense before anything is asked
+        with scratch_of_rows(table) as scratch:
+            for batch in self.read(table, [item for item in query.where if isinstance(item, Days)]):
+                scratch.add(batch)
+            return Aggregate(scratch.aggregate(query).table, books_table({}))
 
     def sweep(self) -> int:
         """Delete rows that nobody sees or will publish; see `Sweep`."""
@@ -324,6 +343,20 @@ def _with_pieces(
             yield from row_pages(at, visible.table, query, (), names, (), None, some.runs)
 
 
+def _unpacked(
+    table: Table,
+    rows: Iterator[pa.RecordBatch],
+    where: Sequence[Filter],
+    names: Sequence[str],
+    order: Sequence[str],
+    limit: int | None,
+) -> Iterator[pa.RecordBatch]:
+    with scratch_of_rows(table) as scratch:
+        for batch in rows:
+            scratch.add(batch)
+        yield from scratch.read(table, where, names, order, limit)
+
+
 # The open stores of this process, which know what they are about to publish
 _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 
@@ -345,6 +378,10 @@ def _months(changes: Sequence[Change], table: Table) -> set[str]:
 
 
 def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
+    # an index filters documents by their columns, but not the rows of pieces
+    if table.packed == "alone" and not is_monthly(table):
+        runs = [item.values for item in where if isinstance(item, In) and item.field == table.partition]
+        return all(partition in map(str, values) for values in runs)
     day = day_of(partition) if is_monthly(table) else None
     return day is None or all(
         item.first <= day <= item.last

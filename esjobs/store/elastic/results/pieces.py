@@ -1,20 +1,22 @@
-"""Rows of a generation packed as columns, beside its documents.
+"""Rows of a generation packed as columns, beside its documents or in their place.
 
 A document per row is what dashboards and filters need; to read months of them takes a page per 10 000 rows. A
-piece is a document with many rows as a compressed Arrow stream. It has no partition, so no reader of an alias
-sees it, and belongs to its generation: written, published and deleted with it. A generation without all of
-its pieces, as earlier versions wrote it, is read row by row.
+piece is a document with many rows as a compressed Arrow stream. It belongs to its generation: written,
+published and deleted with it. Beside documents it has no partition, so that no reader of an alias sees it;
+alone it has one, and counts as the row of its generation. A generation without pieces, as earlier versions
+wrote it, is read row by row.
 """
 
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
+from esjobs.core.errors import PartialAnswerError
 from esjobs.core.query import Days
 from esjobs.core.tables import Table
 from esjobs.store.elastic.asking.clauses import Clause
@@ -40,10 +42,14 @@ def is_piece(name: str) -> bool:
 
 
 class Packer:
-    """Packs the rows of a generation while they are written."""
+    """Packs the rows of a generation while they are written.
 
-    def __init__(self, number: str) -> None:
+    ``common``: members of every piece; with a partition, the pieces take the place of documents.
+    """
+
+    def __init__(self, number: str, common: Mapping[str, str]) -> None:
         self._number = number
+        self._common = common
         self._waiting: list[pa.RecordBatch] = []
         self._packed: list[bytes] = []
 
@@ -59,13 +65,17 @@ class Packer:
             self._packed.append(_packed(pa.concat_batches(self._waiting)))
             self._waiting = []
 
+    def __len__(self) -> int:
+        return len(self._packed)
+
     def lines(self) -> Iterator[bytes]:
         """Yield the creating lines of all pieces, after the last row."""
         self._pack()
+        mark = "." if "partition" in self._common else _MARK
         for piece, packed in enumerate(self._packed, 1):
-            name = f"{self._number}{_MARK}{piece}"
+            name = f"{self._number}{mark}{piece}"
             body = {
-                "generation": self._number,
+                **self._common,
                 "piece": piece,
                 "pieces": len(self._packed),
                 "packed": b64encode(packed).decode(),
@@ -94,7 +104,10 @@ def packed_rows(
     names: Sequence[str],
     left: set[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of generations that have all of their pieces; others are added to ``left``."""
+    """Yield the rows of generations that have all of their pieces; others are added to ``left``.
+
+    Raises :class:`PartialAnswerError` if pieces are missing that have no documents beside them.
+    """
     schema = table_schema(table)
     requested = pa.schema([schema.field(name) for name in names]) if names else schema
     found: dict[str, dict[int, bytes]] = defaultdict(dict)
@@ -109,13 +122,24 @@ def packed_rows(
                 left.discard(row["generation"])
                 for packed in found.pop(row["generation"]).values():
                     yield from _rows(packed, requested, where)
+    if found and table.packed == "alone":
+        raise PartialAnswerError(
+            f"rows of '{table.name}' are incomplete, because another program deleted some; make them again"
+        )
 
 
 def _rows(packed: bytes, schema: pa.Schema, where: Sequence[Days]) -> Iterator[pa.RecordBatch]:
-    for batch in pa.ipc.open_stream(packed):
+    for batch in _opened(packed, {*schema.names, *(item.field for item in where)}):
         rows = _of_days(batch, where)
         columns = [_column(rows, item) for item in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _opened(packed: bytes, names: Collection[str]) -> pa.RecordBatchStreamReader:
+    """Return a stream in which other columns are not unpacked."""
+    present = pa.ipc.open_stream(packed).schema.names
+    fields = [number for number, name in enumerate(present) if name in names]
+    return pa.ipc.open_stream(packed, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
 
 def _of_days(rows: pa.RecordBatch, where: Sequence[Days]) -> pa.RecordBatch:
