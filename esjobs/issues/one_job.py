@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core import fields
-from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In, Like
 from esjobs.core.tables import Table
 from esjobs.issues.plots import Plot, plots
 from esjobs.issues.roofline import COUNTERS, TRAFFIC, Roofline, roofline
 from esjobs.publish.publication import read_table
 from esjobs.records.clusters.description import Clusters
-from esjobs.records.jobs.resolution import select
+from esjobs.records.jobs.resolution import require_one_source, select
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.issues import FOOTPRINTS, ISSUES, MEASURES
 from esjobs.schema.pop import POP
@@ -96,10 +96,7 @@ def job_story(
         attempts = _attempts(store, job_id, where[1:])
         way_out = f"use one of its attempts: {', '.join(attempts)}" if attempts else _LIST_JOBS
         raise NoResultError(f"job '{job_id}'{of_source} not found; {way_out}")
-    if len(sources) > 1:
-        raise UsageError(
-            f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
-        )
+    require_one_source(job_id, sources)
     return next(job_stories(store, [(sources[0], job_id)], points=points, clusters=clusters))
 
 
@@ -151,6 +148,7 @@ def _stories(
                 tuple(sorted(footprints[job], key=lambda row: str(row["metric"]))),
                 tuple(drawn[job]),
                 tuple(pop[job]),
+                # a prediction is shown beside scores only, never in their place
                 predicted=() if own is None else _missing_only(predictions[job], own),
                 roofline=roofs.get(job),
             )
