@@ -14,9 +14,10 @@ from scipy import stats
 
 from esjobs.core.words import HALF_WIDTH_90
 from esjobs.errors import black_holes
-from esjobs.errors.black_holes import Cells, Floats, Ints, Mask, judge
+from esjobs.errors.black_holes import Cells, judge
 from esjobs.errors.runs import cells_of_runs, counted_runs
 from esjobs.errors.slowness import TimedCells, judge_slow
+from fitters.layout.arrays import Floats, Ints, Mask
 
 NODES, TASKS, JOBS, RATE = 100, 25, 6000, 0.06
 SLOW_NODES, JOB_SCATTER, SLOWER = 60, 0.2, 0.15

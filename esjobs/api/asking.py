@@ -37,6 +37,7 @@ def ask_groups(
         bins=tuple(listed(more.get("bins", ()))),
         sort=more.get("sort"),
         descending=more.get("descending"),
+        # 0 of a command line: all
         top=more.get("top") or None,
         min_jobs=more.get("min_jobs", 0),
         total=more.get("total", False),

@@ -55,6 +55,7 @@ def remove_dashboards(
 
     Raises :class:`DashboardsError` if the server does not list its objects.
     """
+    # of all targets: the server does not say which bundle was imported
     objects = [one for target in TARGETS for one in _bundle(target, settings, prefix).objects]
     with _server(settings, url) as (client, server):
         work = servers.plan_removal if dry_run else servers.remove_bundle

@@ -55,5 +55,6 @@ class Export(Facade):
 
         cluster = self._context.settings.section(ClusterSettings)
         jobs = jobs_of(cluster.jobs_index, cluster.field_map)
+        # read only when a page has a roofline to draw
         clusters = partial(clusters_of, self._context.settings)
         return write_pages(self._context.store, out, jobs, job_pages, self._context.clock(), clusters)

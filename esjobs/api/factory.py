@@ -43,6 +43,7 @@ def _is_cluster(settings: Settings) -> bool:
 def embedded_file(settings: Settings) -> Path | None:
     """Return the file of an embedded store; None for a cluster and a store in memory."""
     kind, _, rest = settings.store.partition(":")
+    # the shell expands ~ only at the beginning of a word, and here is duckdb: before it
     return Path(rest).expanduser() if kind == "duckdb" and rest != ":memory:" else None
 
 

@@ -45,6 +45,7 @@ def open(  # noqa: A001  used as esjobs.open(...)
         kind = with_sections(capabilities)
         settings = load(Path(config) if config is not None else None, named, kind=kind)
     elif isinstance(store, str):
+        # settings are frozen, and may be those of another session
         settings = settings.model_copy(update={"store": store})
     session = partial(Session, settings=settings, read_only=read_only, progress=progress, clock=clock)
     if store is not None and not isinstance(store, str):

@@ -45,6 +45,15 @@ def given_schema(table: Table) -> pa.Schema:
     return schema_of(table.given_columns)
 
 
+def job_keys(rows: pa.Table | pa.RecordBatch) -> pa.Array:
+    """Return a unique text per row of jobs, from ``source`` and ``job_id``."""
+    import pyarrow.compute as pc
+
+    source, job_id = (rows.column(name).cast(pa.string()) for name in ("source", "job_id"))
+    keys = pc.binary_join_element_wise(source, job_id, "\0")
+    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+
+
 def reader_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
     """Return batches as a reader.
 

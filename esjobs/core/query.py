@@ -110,6 +110,11 @@ class Either:
 Filter = In | NotIn | Missing | Present | Range | Days | Times | Like | NotLike | Either
 
 
+def exactly(field: str, value: str | None) -> In | Missing:
+    """Return the filter for one value of a field; None: missing."""
+    return Missing(field) if value is None else In(field, (value,))
+
+
 @dataclass(frozen=True)
 class DropRule:
     """Rule that keeps a job if ``keep`` holds, else drops it under ``reason``.

@@ -6,9 +6,8 @@ Command line, pages and bundles share this rule.
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from esjobs.core.arrays import Floats, Mask
 
 CONFIDENCE = 0.95
 INTERVAL_SIGMAS = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
@@ -46,7 +45,7 @@ def wilson(share: Floats, count: Floats, sigmas: float = INTERVAL_SIGMAS) -> tup
     return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
 
 
-def shares_differ(share: Floats, count: Floats, rest: Floats, rest_count: Floats) -> npt.NDArray[np.bool_]:
+def shares_differ(share: Floats, count: Floats, rest: Floats, rest_count: Floats) -> Mask:
     """True where two shares differ by more than their noise; False where one is unknown.
 
     Interval of a difference: R. G. Newcombe, Statistics in Medicine 17 (1998) 873, method 10.
@@ -59,7 +58,7 @@ def shares_differ(share: Floats, count: Floats, rest: Floats, rest_count: Floats
     return np.asarray(above | below, np.bool_)
 
 
-def differ(value: Floats, error: Floats, rest: Floats, rest_error: Floats) -> npt.NDArray[np.bool_]:
+def differ(value: Floats, error: Floats, rest: Floats, rest_error: Floats) -> Mask:
     """True where two numbers differ by more than three standard errors of their difference."""
     return np.asarray(np.abs(value - rest) > NOISE_SIGMAS * np.hypot(error, rest_error), np.bool_)
 

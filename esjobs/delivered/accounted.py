@@ -10,9 +10,15 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import core_h, exact_percent
 from esjobs.core.window import Window
 from esjobs.delivered.accounting import BENCHMARKS, HOUR_S, Row, messages, whole_months
-from esjobs.delivered.availability import read_availability
-from esjobs.delivered.pledges import Pledges, read_pledges
-from esjobs.delivered.work import Groups, Question, Sums, require_groupings, table_of, with_pledges
+from esjobs.delivered.work import (
+    Groups,
+    Question,
+    Sums,
+    pledges_beside,
+    require_groupings,
+    table_of,
+    with_pledges,
+)
 from esjobs.publish.publication import read_table
 from esjobs.records.answer import Answer
 from esjobs.schema.accounting import ACCOUNTING
@@ -38,10 +44,9 @@ def accounted(
     :class:`UsageError` for an unknown grouping.
     """
     require_groupings("accounting", by, ACCOUNTED_BY)
+    # sites account for months: a part of one is in no message
     span = _months(store, window)
-    of_federations = "federation" in by
-    pledges = read_pledges(store, span, vo) if of_federations else Pledges()
-    availability = read_availability(store, span) if pledges.of else None
+    pledges, availability = pledges_beside(store, by, span, vo, span)
     question = Question(tuple(by), span, (), pledges, one_scale, span, availability)
     rows = messages(store, span, vo)
     groups: Groups = defaultdict(Sums)
@@ -73,11 +78,13 @@ def _add(groups: Groups, question: Question, row: Row) -> None:
     sums.add("cpu_core_h", _hours(row["cpu_s"]))
     if benchmark is None:
         sums.add("no_declared_core_h", _hours(row["core_s"]))
+    # normalised time of a message is that of one processor
     elif row["processors"] is not None:
         sums.add("declared_h", row[BENCHMARKS[benchmark]] * row["processors"] / HOUR_S)
 
 
 def _benchmark(row: Mapping[str, Any]) -> str | None:
+    # where a sum has both labels, the newer one; added up they would count twice
     return next((name for name in ("HS23", "HS06") if row[BENCHMARKS[name]] is not None), None)
 
 

@@ -28,6 +28,7 @@ SAME = 0.02
 HOUR_S = 3600.0
 BENCHMARKS = {"HS06": "hs06_wall_s", "HS23": "hs23_wall_s"}
 """Columns of normalised wall-clock time, by benchmark."""
+# as the summaries of version 0.4 spell them
 _NAMES_IN_APEL = {"HS06": "hepspec", "HS23": "HEPscore23"}
 # Beside these and the benchmark, equal rows are one sum published twice.
 _SAME_SUM = ("vo", "vo_group", "vo_role", "user", "submit_host", "infrastructure", "processors", "nodes")
@@ -152,16 +153,16 @@ def _declared_ever(store: JobStore, span: Window) -> dict[str, list[float]]:
 
 def _compared(month: str, site: str, pair: _Pair, values: Sequence[float]) -> dict[str, Any]:
     ours, theirs = pair.jobs["core_h"], pair.hours("core_s")
-    row: dict[str, Any] = {
-        "month": month,
-        "site": site,
-        "jobs": int(pair.jobs["jobs"]) or None,
-        "accounted_jobs": sum(each["n_jobs"] for each in pair.rows) or None,
-        "core_h": ours or None,
-        "accounted_core_h": theirs or None,
-        "cpu_core_h": pair.jobs["cpu_core_h"] or None,
-        "accounted_cpu_h": pair.hours("cpu_s") or None,
+    sums = {
+        # 0 stands for nothing stored and is shown as unknown
+        "jobs": int(pair.jobs["jobs"]),
+        "accounted_jobs": sum(each["n_jobs"] for each in pair.rows),
+        "core_h": ours,
+        "accounted_core_h": theirs,
+        "cpu_core_h": pair.jobs["cpu_core_h"],
+        "accounted_cpu_h": pair.hours("cpu_s"),
     }
+    row: dict[str, Any] = {"month": month, "site": site, **{name: sums[name] or None for name in sums}}
     if not ours or not pair.rows:
         row["reason"] = "no jobs stored" if pair.rows else "not in accounting"
         return row
@@ -186,14 +187,18 @@ def causes(month: str, pair: _Pair) -> Iterator[tuple[str, float]]:
     """Yield what may set accounting apart from jobs, and the core-hours by which it would be above them."""
     ours, accounted, rows = pair.jobs["core_h"], pair.hours("core_s"), pair.rows
     wall = pair.wall_h(month)
+    # the first that fits is shown: what dates and cores show comes before what could fit by chance
     yield "month edge", _within_edges(pair) - ours
     if all((row["processors"] or 1) == 1 for row in rows):
         yield "wall not x cores", wall - ours
+    # a site that writes wall x cores as wall-clock time has the cores counted twice
     yield "wall multiplied by site", accounted - pair.hours("wall_s", [row for row in rows if row["core_s"]])
     yield from _causes_of_jobs(pair, ours, accounted)
     yield "label doubled", _doubled(rows) / HOUR_S
+    # such sums have CPU time, but no core-hour
     yield "zero wall", -pair.hours("cpu_s", [row for row in rows if not row["wall_s"]])
     without = pair.hours("wall_s", [row for row in rows if row["core_s"] is None])
+    # sums without processors have no core-hours: as many as their wall time makes on average
     yield "cores missing", -without * ours / wall
 
 
@@ -244,6 +249,7 @@ def _score(pair: _Pair, benchmark: str, values: Sequence[float]) -> dict[str, An
         return {"score": ours}
     theirs = sum(row[column] * row["processors"] for row in rows) / core_s
     default = sum(row["core_s"] for row in rows if row["declared"] is False) / core_s
+    # a score that the site declared at another time explains one that it does not have now
     nearest = min(values, key=lambda value: abs(value - theirs), default=ours)
     effects = (("default factor 12", (UNDECLARED - ours) * default), ("score valid from", nearest - ours))
     why = reason(theirs - ours, ours, iter(effects))
@@ -251,8 +257,15 @@ def _score(pair: _Pair, benchmark: str, values: Sequence[float]) -> dict[str, An
     return {"score": ours, "accounted_score": theirs, "score_ratio": ratio, "score_reason": why}
 
 
+def _apel_block(lines: Mapping[str, object]) -> str:
+    # a line break in a name would begin another line of the message
+    stated = ((name, value) for name, value in lines.items() if value is not None)
+    written = (f"{name}: {' '.join(str(value).split())}\n" for name, value in stated)
+    return "".join(written) + "%%\n"
+
+
 def apel_text(
-    store: JobStore, window: Window | None, where: Sequence[str] = (), *, vo: str | None = None
+    store: JobStore, window: Window | None, where: Sequence[str], *, vo: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """Return the jobs of whole months as APEL's normalised summaries v0.4, and notes; never sent.
 
@@ -269,12 +282,13 @@ def apel_text(
             left_out += sums.n_jobs
             continue
         label, score = _NAMES_IN_APEL[benchmark], work / core_h
+        # the receiver multiplies by processors itself
         wall_s, cpu_s = core_h / cores * HOUR_S, cpu_h * HOUR_S
         lines = {
             "Site": site,
             "Month": month[5:],
             "Year": month[:4],
-            **({"VO": vo} if vo else {}),
+            "VO": vo or None,
             "Infrastructure": "esjobs comparison",
             "Processors": cores,
             "WallDuration": round(wall_s),
@@ -283,9 +297,7 @@ def apel_text(
             "NormalisedCpuDuration": f"{{{label}: {round(cpu_s * score)}}}",
             "NumberOfJobs": sums.n_jobs,
         }
-        blocks.append(
-            "".join(f"{name}: {' '.join(str(value).split())}\n" for name, value in lines.items()) + "%%\n"
-        )
+        blocks.append(_apel_block(lines))
     if not blocks:
         raise NoResultError(
             f"no job in {question.window} has cores, CPU time and a declared score; declare scores: "

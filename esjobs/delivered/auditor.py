@@ -28,6 +28,7 @@ def utilisation(store: JobStore, window: Window | None, where: Sequence[str] = (
     for row in work.rows.to_pylist():
         power = of_user.get(row["user"], {})
         core_h, cpu_h, declared_h = (row[name] for name in ("core_h", "cpu_core_h", "declared_h"))
+        # their units: thousands of HS23-hours, kilograms
         grams = power.get("gco2e")
         rows.append(
             {

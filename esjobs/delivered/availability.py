@@ -26,6 +26,7 @@ class Availability:
             return self.outages.available(site, window)
         sites = [name for name, of in pledges.federations.items() if of == federation]
         fractions = [pledges.fractions.get((federation, name), 0.0) for name in sites]
+        # fractions and core-hours have no common unit: all of one kind
         weights = fractions if all(fractions) else self._sizes(sites)
         shares = (self.outages.available(name, window) for name in sites)
         total = sum(weight * share for weight, share in zip(weights, shares, strict=True))
@@ -48,5 +49,6 @@ def read_availability(store: JobStore, stored: Window | None) -> Availability | 
     for row in query_jobs(store, ("site",), ("core_h",), window=stored).to_pylist():
         share = 0.0 if row["site"] is None else declared.available(row["site"], stored)
         if share > 0:
+            # declarations and records spell sites in different cases
             size[row["site"].lower()] = (row["core_h"] or 0.0) / share
     return Availability(declared, size)

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import itemgetter
 from statistics import median
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from esjobs.core.numbers import amount, exact_percent
 from esjobs.core.query import In
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
+from esjobs.delivered.pledges import LONG_AGO
 from esjobs.delivered.sampled import Sampled, read_sampled
 from esjobs.delivered.scores import Measured, measured_scores, parts, run_for
 from esjobs.delivered.work import require_groupings, rows_in, span_of
@@ -37,7 +38,6 @@ ASSUMED_W, ASSUMED_ERROR = 4.9, 0.36
 PROBE_ERROR = 0.15
 """Scatter in ln between machines of a CPU model whose power is measured by probes inside jobs."""
 _UNCOUNTED: Mapping[str, float] = {"jobs": 0, "core_h": 0.0, "events": 0.0}
-_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 _OF_POWER = ("site", "cpu_model", "smt")
 _KEYS = ("queue", "site", "country", "cpu_model", "smt", "month", "state")
 _NUMBERS = (
@@ -97,6 +97,7 @@ class Power:
         """Return the imported row with a value that fits best: the most specific, of those the newest."""
         wanted = [(job["site"] or "").lower(), job["cpu_model"], job["smt"]]
         ranked = [
+            # lists compare from the left: site, then CPU model, then SMT, then the date
             ([value is not None for value in has] + [row["valid_from"]], row)
             for row in self.rows
             if row[column] is not None and row["valid_from"] <= at
@@ -109,7 +110,7 @@ class Power:
 def read_power(store: JobStore) -> Power:
     """Return imported watts and PUE, and the watts of CPU models in reference tables; two reads."""
     rows = [
-        {**row, "site": row["site"] and row["site"].lower(), "valid_from": row["valid_from"] or _LONG_AGO}
+        {**row, "site": row["site"] and row["site"].lower(), "valid_from": row["valid_from"] or LONG_AGO}
         for row in read_table(store, POWER).to_pylist()
     ]
     columns = ["cpu_model", "smt", "watts_per_core", "measured_by"]
@@ -124,6 +125,7 @@ def model_watts(rows: Iterable[Row]) -> dict[tuple[str | None, object], tuple[fl
     """
     groups: dict[tuple[str | None, object], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for row in rows:
+        # twice: a job whose SMT state is unknown takes any machine of its model
         for state in (row["smt"], "any"):
             groups[row["cpu_model"], state][row["measured_by"] is None].append(row["watts_per_core"])
     return {
@@ -143,6 +145,7 @@ class Factors:
         code = country_code(country or "")
         if code is None:
             return None
+        # a month of another year has another season: only whole years stand in for later ones
         years = [of for (of_code, of, of_month) in self.values if (of_code, of_month) == (code, None)]
         earlier = max((of for of in years if of < year), default=0)
         for key in ((code, year, month), (code, year, None), (code, earlier, None)):
@@ -184,6 +187,7 @@ class _Sums:
         sums = {
             "core_h": self.core_h,
             "energy_kwh": energy,
+            # inside a block errors are common and have been added up; blocks are independent
             "energy_kwh_err": math.hypot(*(kwh * error for kwh, error in self.blocks.values())),
             "older_factor_kwh": self.factors["older"],
             "no_factor_kwh": missing,
@@ -191,6 +195,7 @@ class _Sums:
         return {
             "n_jobs": self.n_jobs,
             **{name: value or None for name, value in sums.items()},
+            # 0 g without a factor would look like clean power
             "gco2e": self.gco2e if self.factors["exact"] or self.factors["older"] else None,
             **{f"{name}_frac": _ratio(self.sources[name], energy) for name in SOURCES},
             **_per("event", self.of_events, complete=not missing),
@@ -268,6 +273,7 @@ def _used(
     """Yield groups of jobs with their energy; None where neither joules nor core-hours are recorded."""
     metrics = ("jobs", "core_h", "events")
     recorded = any(row["energy_kwh"] is not None for row in rows_in(store, (), ("energy_kwh",), where, part))
+    # two queries in place of one for all jobs, so only where some have joules
     if recorded:
         # a bound, because it holds beside every other condition on the field
         for row in rows_in(store, keys, (*metrics, "energy_kwh"), (*where, "energy_j>=0"), part):
@@ -284,6 +290,7 @@ def _used(
         _subtract(row, sampled.complete.get(tuple(row[name] for name in keys)))
         if not row["jobs"]:
             continue
+        # wall time or cores are missing: a count, and no energy
         if row["core_h"] is None:
             yield row, None
             continue
@@ -309,12 +316,14 @@ def _add(sums: _Sums, row: Row, used: Sourced | None, factors: Factors, score: M
     sums.core_h += core_h
     sums.blocks[used.origin] = sums.blocks.get(used.origin, (0.0, 0.0))[0] + kwh, used.error
     sums.sources[used.source] += kwh
+    # of the month of the end: jobs are short beside it
     factor = factors.of(row["country"], int(row["month"][:4]), int(row["month"][5:]))
     grams, older = factor or (0.0, False)
     sums.factors["none" if factor is None else "older" if older else "exact"] += kwh
     sums.gco2e += kwh * grams
     events = row["events"] if row["state"] in FINISHED else None
     _add_to(sums.of_events, kwh, kwh * grams, events or 0.0)
+    # an HS06-hour is another amount of work
     if score is not None and score.benchmark == "HS23":
         _add_to(sums.of_hs23, kwh, kwh * grams, core_h * score.score)
 

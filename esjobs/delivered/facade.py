@@ -1,3 +1,5 @@
+"""Delivered work in a session: ``s.delivered``."""
+
 from collections.abc import Sequence
 
 from esjobs.core.arguments import WindowLike, listed, split, window_of

@@ -16,7 +16,8 @@ from esjobs.records.ingest.formats.pledges import quarter_start
 from esjobs.schema.delivered import FEDERATION_SITES, PLEDGES
 from esjobs.store.base import JobStore
 
-_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+"""Start of validity of a row that names none."""
 _HOUR = timedelta(hours=1)
 _LISTED = 5  # Names in a note
 
@@ -59,6 +60,7 @@ class Pledges:
         Sum over days of capacity x 24 h x share of the day in the window; a pledge is constant in a quarter.
         """
         hours: dict[str, float] = defaultdict(float)
+        # what is left of it after all pledges is not covered
         missing = window.end - window.start
         for pledge in self.of.get(federation, ()):
             shared = min(pledge.interval.end, window.end) - max(pledge.interval.start, window.start)
@@ -82,12 +84,14 @@ def read_pledges(store: JobStore, window: Window, vo: str | None) -> Pledges:
 
     ``vo`` None: the only VO with pledges in the window. Raises :class:`UsageError` for a VO without pledges.
     """
+    # January to March belong to the pledge year before
     first, last = pledge_quarter(window.start)[0], pledge_quarter(window.end)[0]
     years = In("year", tuple(range(first, last + 1)))
     rows = newest(PLEDGES, read_table(store, PLEDGES, [years]).to_pylist())
     vos = tuple(sorted({row["vo"] for row in rows}))
     chosen = _chosen(vo, vos, window)
     sites = _sites(read_table(store, FEDERATION_SITES).to_pylist(), window, chosen)
+    # how the work of a site in two federations divides is not recorded
     single = {site: next(iter(of.items())) for site, of in sites.items() if len(of) == 1}
     return Pledges(
         chosen,
@@ -114,6 +118,7 @@ def _of_federations(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Pledge
     found: dict[str, list[Pledge]] = defaultdict(list)
     for (federation, year), quarters in by_year.items():
         for quarter in range(1, 5):
+            # a row of the quarter counts before that of the year
             counting = quarters.get(quarter) or quarters.get(None)
             if counting is not None:
                 found[federation].append(_pledge(counting, year, quarter))
@@ -132,10 +137,11 @@ def _sites(
     latest: dict[str, tuple[datetime, datetime]] = {}
     found: dict[str, dict[str, float | None]] = defaultdict(dict)
     for row in rows:
-        since = row["valid_from"] or _LONG_AGO
+        since = row["valid_from"] or LONG_AGO
         if since >= window.end or (vo is not None and row["vo"] not in (vo, None)):
             continue
         site, age = row["site"].lower(), (since, row["imported_at"])
+        # a newer list of a site replaces the older one as a whole: sites leave federations
         if age < latest.get(site, age):
             continue
         if age > latest.setdefault(site, age):
@@ -150,7 +156,7 @@ def pledged(
     keys: Iterable[tuple[Any, ...]],
     window: Window,
     renamed: Callable[[str], str | None],
-    extra: Iterable[str] = (),
+    extra: Iterable[str],
 ) -> dict[tuple[Any, ...], float]:
     """Return the pledged hours of groups; those with a pledge in a benchmark that they lack are added.
 
@@ -158,6 +164,7 @@ def pledged(
     the benchmark in the keys. ``extra``: federations that have groups even without jobs.
     """
     at = by.index("federation")
+    # without the benchmark: a pledge has its own, whatever the jobs were counted in
     places = {key[:-1] for key in keys if key[at] is not None}
     for federation, month in product(extra, months_of(window) if "month" in by else [""]):
         places.add(tuple({"federation": federation, "month": month}[name] for name in by))
@@ -176,6 +183,7 @@ def months_of(window: Window) -> Iterator[str]:
     day = window.start.replace(day=1)
     while day < window.end:
         yield f"{day:%Y-%m}"
+        # 31 days after a first is always in the next month
         day = (day + timedelta(days=31)).replace(day=1)
 
 

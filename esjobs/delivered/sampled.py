@@ -46,12 +46,14 @@ def read_sampled(store: JobStore, keys: Sequence[str], where: Sequence[str], par
         measured = joules(rows, job["wall_s"])
         if not measured:
             continue
+        # 0: complete, 1: GPUs alone
         found = sums[CPU_POWER not in measured].setdefault(
             tuple(job[name] for name in keys), dict.fromkeys(_SUMS, 0.0)
         )
         gpus_seen = any(row["metric"] == GPU_POWER for row in rows)
         found["jobs"] += 1
         found["core_h"] += (job["core_s"] or 0.0) / 3600
+        # hours of GPUs whose power is in the sum; a note counts the others
         found["gpu_h"] += (job["gpu_s"] or 0.0) / 3600 * gpus_seen
         found["events"] += job["events"] or 0.0
         found["joules"] += sum(measured.values())
@@ -74,6 +76,7 @@ def _jobs(
     names = ["source", "job_id", "end_time", "wall_s", "core_s", "gpu_s", "events"]
     names += [name for name in keys if name not in names and fields.is_field(name)]
     ids = sorted({job_id for _, job_id in wanted})
+    # a condition may ask the store for names: not where nothing has power
     filters = job_filters(store, where, part) if ids else ()
     for start in range(0, len(ids), _IDS):
         chosen = (*filters, In("job_id", tuple(ids[start : start + _IDS])))

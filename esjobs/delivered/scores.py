@@ -62,8 +62,10 @@ def measured_scores(store: JobStore, run: StoredRun, level: str = "queue") -> di
 def _measured(row: Mapping[str, object], line: Mapping[str, float]) -> Measured:
     low, high = float(str(row["estimate_low"])), float(str(row["estimate_high"]))
     assert INTERVAL_LEVEL == 0.90, "the half-width below is that of 90 %"  # noqa: S101
+    # the stored interval holds both errors; that of the line is known from its slope
     total = math.log(high / low) / (2 * HALF_WIDTH_90)
     benchmark = str(row["estimate_benchmark"])
+    # not more than all of it, or nothing would be left to take a root of
     common = min(line.get(benchmark, 0.0), total)
     own = math.sqrt(total**2 - common**2)
     return Measured(float(str(row["estimate"])), benchmark, own, common)

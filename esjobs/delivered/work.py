@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, UsageError
@@ -137,10 +138,8 @@ def delivered(
     """
     require_groupings("delivered work", by, BY)
     span = span_of(store, window)
-    of_federations = "federation" in by
-    pledges = read_pledges(store, span, vo) if of_federations else Pledges()
-    stored = stored_window(store) if of_federations else None
-    availability = read_availability(store, stored) if pledges.of else None
+    stored = stored_window(store) if "federation" in by else None
+    pledges, availability = pledges_beside(store, by, span, vo, stored)
     counted = _until_now(span, stored, clock())
     question = Question(tuple(by), counted, tuple(where), pledges, one_scale, stored, availability)
     run = run_for(store, span)
@@ -154,6 +153,16 @@ def delivered(
     table = table_of(by, groups, measured)
     notes = (*_notes(table, run), *_parts_of_months(question), *compared)
     return Answer(table, notes, title=f"delivered work by {', '.join(by) or 'all'}", run=run)
+
+
+def pledges_beside(
+    store: JobStore, by: Sequence[str], span: Window, vo: str | None, stored: Window | None
+) -> tuple[Pledges, Availability | None]:
+    """Return pledges of federations and the availability of their sites; nothing for other groupings."""
+    if "federation" not in by:
+        return Pledges(), None
+    pledges = read_pledges(store, span, vo)
+    return pledges, read_availability(store, stored) if pledges.of else None
 
 
 def _until_now(span: Window, stored: Window | None, now: datetime) -> Window:
@@ -207,10 +216,9 @@ def _add(
     declared: Mapping[str, Declared],
     measured: Mapping[str, Measured],
 ) -> None:
-    of_queue, score = declared.get(row["queue"]), measured.get(row["queue"])
-    value = of_queue.corepower if of_queue is not None else None
-    benchmark = of_queue.benchmark if of_queue is not None and value is not None else None
+    score, (value, benchmark) = measured.get(row["queue"]), _declared(declared.get(row["queue"]))
     if benchmark is None and score is not None:
+        # a queue that declares nothing has at least its measured score in a unit
         benchmark = score.benchmark
     if "federation" in question.by:
         row = {**row, "federation": question.pledges.federation(row["site"])}
@@ -219,18 +227,25 @@ def _add(
     _add_used(sums, row)
     if hours is None:
         return
-    fits = score is not None and score.benchmark == benchmark
     if value is None:
         sums.add("no_declared_core_h", hours)
     else:
         sums.add("declared_h", hours * value)
-    if score is None or not fits:
+    # a score in another benchmark than the declared one cannot be compared with it
+    if score is None or score.benchmark != benchmark:
         sums.add("no_measured_core_h", hours)
         return
     sums.measured[row["queue"]] += hours * score.score
+    # a gain needs both scores for the same hours
     if value is not None:
         sums.compared[row["queue"]] += hours * score.score
         sums.add("gain_h", hours * (value - score.score))
+
+
+def _declared(of_queue: Declared | None) -> tuple[float | None, str | None]:
+    if of_queue is None or of_queue.corepower is None:
+        return None, None
+    return of_queue.corepower, of_queue.benchmark
 
 
 def _add_used(sums: Sums, row: Row) -> None:
@@ -246,6 +261,7 @@ def _add_used(sums: Sums, row: Row) -> None:
 
 def _error(hours: Mapping[str, float], measured: Mapping[str, Measured]) -> float:
     """Return the standard error of a sum over queues: their own errors, and the common one of the line."""
+    # own errors of queues are independent, the line is one for all of them
     own = sum((value * measured[queue].own) ** 2 for queue, value in hours.items())
     common = sum(value * measured[queue].line for queue, value in hours.items())
     return math.sqrt(own + common**2)
@@ -300,6 +316,7 @@ def with_pledges(groups: Groups, question: Question) -> Iterator[str]:
         sums.add("pledge_h", hours)
         share = question.available(group)
         sums.add("available_share", share)
+        # part of the work of this place is in the other benchmark: a share would be too small
         if _others(key, worked):
             mixed.add(key[at])
         elif hours and "declared_h" in sums.has:
@@ -326,13 +343,11 @@ def _notes(table: pa.Table, run: StoredRun | None) -> Iterator[str]:
         yield "no speed factors, so measured_h is empty; run: esjobs run"
     else:
         yield f"measured scores: {run.title}"
-    rows = table.to_pylist()
-    total = sum(row["core_h"] or 0.0 for row in rows)
-    for column, what in (("no_declared_core_h", "declared"), ("no_measured_core_h", "measured")):
-        lacking = sum(row[column] or 0.0 for row in rows)
-        if lacking and run is not None and total:
+    total = pc.sum(table["core_h"]).as_py()
+    for what in ("declared", "measured") if run is not None and total else ():
+        if lacking := pc.sum(table[f"no_{what}_core_h"]).as_py():
             share = exact_percent(lacking / total)
             yield f"{core_h(lacking)} ({share}) are of queues without a {what} score; {what}_h excludes them"
-    both = {row["benchmark"] for row in rows} - {None}
+    both = set(table["benchmark"].to_pylist()) - {None}
     if len(both) > 1:
         yield f"{many(len(both), 'benchmark')}: HS06-hours and HS23-hours must not be added"

@@ -7,14 +7,10 @@ tasks is not accused. Failures of a node come in bursts: their variance is scale
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from esjobs.core.words import HALF_WIDTH_90, INTERVAL_LEVEL
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from fitters.layout.arrays import Floats, Ints, Mask
 
 FALSE_DISCOVERIES = 0.05
 """Accepted share of false nodes among those that are found (Benjamini and Hochberg)."""

@@ -165,22 +165,21 @@ def _ordered(
 
 
 def _row(name: str | None, group: _Group, by: str, table: ErrorTable) -> dict[str, Any]:
-    category = table.category(name) if by == "error" else table.categories.get(name or "")
-    sentence = "" if category is None else category.sentence
-    if name is None:
-        sentence = _NO_CODES
-    elif by == "error":
-        sentence = table.sentence(name)
-    return {
+    row: dict[str, Any] = {
         "error": name if by == "error" else None,
-        "error_category": None if category is None else category.name,
+        "error_category": None,
         **{hours: group.hours.get(hours) for hours in _HOURS},
         "n_jobs": group.n_jobs,
         "n_tasks": len(group.tasks) or None,
         "n_sites": len(group.sites) or None,
-        "who": None if category is None else category.who,
-        "sentence": sentence,
+        "sentence": "" if name is not None else _NO_CODES,
     }
+    category = table.category(name) if by == "error" else table.categories.get(name or "")
+    if category is not None:
+        row |= {"error_category": category.name, "who": category.who, "sentence": category.sentence}
+    if by == "error" and name is not None:
+        row["sentence"] = table.sentence(name)
+    return row
 
 
 def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window: Window) -> set[str]:
@@ -211,14 +210,12 @@ def _new_errors(store: JobStore, errors: set[str], where: Sequence[str], window:
 
 
 def _notes(answer: pa.Table, *, new: bool) -> Iterator[str]:
-    rows = answer.to_pylist()
-    if not rows:
+    if not answer.num_rows:
         yield "no new errors" if new else "all jobs finished, or their state is unknown"
-    total = sum(row["core_h"] or 0.0 for row in rows)
-    cancelled = sum(row["cancelled_core_h"] or 0.0 for row in rows)
+    total, cancelled = (pc.sum(answer[name]).as_py() for name in ("core_h", "cancelled_core_h"))
     if cancelled and total:
         share = exact_percent(cancelled / total)
         yield f"{core_h(cancelled)} of {core_h(total)} ({share}) are of cancelled jobs"
-    without = sum(row["n_jobs"] for row in rows if row["error_category"] is None)
+    without = pc.sum(answer.filter(pc.field("error_category").is_null())["n_jobs"]).as_py()
     if without:
         yield f"{without:,} jobs have no error code; load their records with codes (docs/sources.md)"

@@ -14,7 +14,7 @@ from esjobs.core.numbers import exact_percent
 from esjobs.core.query import Count, Either, Filter, In, Missing, Moment, NotIn, Present
 from esjobs.core.states import FAILED, FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Cells, Floats, Ints, Judged, Parts, judge
+from esjobs.errors.black_holes import Cells, Judged, Parts, judge
 from esjobs.errors.lost import NEW_DAYS
 from esjobs.records.answer import Answer
 from esjobs.records.errors.categories import ERROR_TABLES, KILLED, RETRIED
@@ -25,6 +25,7 @@ from esjobs.records.jobs.resolution import aggregate
 from esjobs.schema.errors import BLACK_HOLE, FAILING
 from esjobs.store.base import JobStore
 from esjobs.store.merge import coded, encoded, floats
+from fitters.layout.arrays import Floats, Ints
 
 LEAST_TASK_JOBS = 20
 """Jobs of a task at a site, or of a user and job name; fewer are compared by kind of work."""

@@ -6,8 +6,9 @@ name's variance is therefore that of its cells, where it is larger (see benchmar
 
 import numpy as np
 
-from esjobs.errors.black_holes import Floats, Ints
 from esjobs.errors.slowness import TimedCells
+from fitters import MAD_FACTOR
+from fitters.layout.arrays import Floats, Ints, grouped_median
 
 LEAST_RUNS, LEAST_NODES = 20, 5
 """Runs of a name, and nodes that they are on, from which on it counts."""
@@ -15,8 +16,8 @@ MOST_NAMES = 2000
 """Names of most runs that count."""
 _FAR = 3.0  # Standard deviations
 _LEAST_SPREAD = 0.01  # Relative; run times of whole seconds may all be equal
-# of a normal distribution: standard deviation over median deviation, median of its square
-_MAD, _MEDIAN_SQUARE = 1.4826, 0.4549
+# Median of the square of a standard normal deviate
+_MEDIAN_SQUARE = 0.4549
 
 
 def counted_runs(node: Ints, name: Ints) -> Ints:
@@ -40,9 +41,11 @@ def cells_of_runs(node: Ints, name: Ints, seconds: Floats) -> TimedCells:
     cells, cell = np.unique(np.stack([name, node]), axis=1, return_inverse=True)
     cell = cell.ravel()
     of_name, of_node = cells
-    spread = _MAD * _medians(name, np.abs(ln_time - _medians(name, ln_time)[name]))[name]
+    n_names, n_cells = int(name.max(initial=-1)) + 1, cells.shape[1]
+    from_median = np.abs(ln_time - grouped_median(name, ln_time, n_names)[name])
+    spread = MAD_FACTOR * grouped_median(name, from_median, n_names)[name]
     far = _FAR * np.maximum(spread, _LEAST_SPREAD)
-    middle = _medians(cell, ln_time)[cell]
+    middle = grouped_median(cell, ln_time, n_cells)[cell]
     ln_time = middle + np.clip(ln_time - middle, -far, far)
     jobs = np.bincount(cell).astype(np.float64)
     mean = np.bincount(cell, ln_time) / jobs
@@ -52,16 +55,6 @@ def cells_of_runs(node: Ints, name: Ints, seconds: Floats) -> TimedCells:
     variance = (np.bincount(of_name, squares) + overall) / (np.bincount(of_name, jobs - 1) + 1.0)
     variance = np.maximum(variance, _LEAST_SPREAD**2)[of_name]
     # bursts: where cells scatter more than their jobs explain, the variance is that of the cells
-    apart = jobs * (mean - _medians(of_name, mean)[of_name]) ** 2 / variance
-    variance *= np.maximum(_medians(of_name, apart) / _MEDIAN_SQUARE, 1.0)[of_name]
+    apart = jobs * (mean - grouped_median(of_name, mean, n_names)[of_name]) ** 2 / variance
+    variance *= np.maximum(grouped_median(of_name, apart, n_names) / _MEDIAN_SQUARE, 1.0)[of_name]
     return TimedCells(of_node, of_name, mean, variance / jobs)
-
-
-def _medians(group: Ints, values: Floats) -> Floats:
-    """Return the median of the values of each group; every group has some."""
-    order = np.lexsort((values, group))
-    counts = np.bincount(group)
-    first = np.cumsum(counts) - counts
-    ordered = values[order]
-    middle: Floats = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
-    return middle

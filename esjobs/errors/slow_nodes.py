@@ -14,7 +14,6 @@ from esjobs.core.numbers import exact_percent
 from esjobs.core.query import Count, Sum, SumProduct
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
-from esjobs.errors.black_holes import Floats, Ints
 from esjobs.errors.nodes import in_batches
 from esjobs.errors.runs import LEAST_NODES, LEAST_RUNS, cells_of_runs, counted_runs
 from esjobs.errors.slowness import SlowJudged, TimedCells, judge_slow
@@ -28,6 +27,7 @@ from esjobs.records.tasks.solved import KnownOfTasks
 from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
 from esjobs.store.merge import coded, encoded, floats
+from fitters.layout.arrays import Floats, Ints
 
 # queues of a site differ in what they do to a task
 _TASK = ("task_id", "core_class", "processing_type", "queue")
@@ -203,6 +203,7 @@ def _by_cpu(
     # unknown, off, on
     smt = np.asarray(groups.column("smt").cast(pa.int64()).fill_null(-1)) + 1
     parts = [coded(groups, key) for key in task]
+    sizes = [len(values) for _, values in parts]
     values_of = {each: floats(groups.column(each)) for each in sums}
     # the first part is the task or the name of the job; 0 is missing
     usable = np.flatnonzero((name >= 0) & (parts[0][0] > 0))
@@ -210,11 +211,9 @@ def _by_cpu(
     for each in np.unique(cpu).tolist():
         mine = usable[cpu == each]
         nodes, node = np.unique(name[mine], return_inverse=True)
-        keys, of_task = np.unique(
-            np.ravel_multi_index([codes[mine] for codes, _ in parts], [len(values) for _, values in parts]),
-            return_inverse=True,
-        )
-        codes = np.unravel_index(keys, [len(values) for _, values in parts])
+        code = np.ravel_multi_index([codes[mine] for codes, _ in parts], sizes)
+        keys, of_task = np.unique(code, return_inverse=True)
+        codes = np.unravel_index(keys, sizes)
         columns = [[values[at] for at in of] for of, (_, values) in zip(codes, parts, strict=True)]
         yield _Cells(
             str(sites[each // 3 // len(models)]),

@@ -12,7 +12,8 @@ from scipy import sparse, special
 from scipy.sparse import csgraph
 
 from esjobs.core.words import HALF_WIDTH_90
-from esjobs.errors.black_holes import FALSE_DISCOVERIES, Floats, Ints, Mask, false_discovery_rates
+from esjobs.errors.black_holes import FALSE_DISCOVERIES, false_discovery_rates
+from fitters.layout.arrays import Floats, Ints, Mask
 from fitters.threads import one_blas_thread
 
 LEAST_SLOWER = 0.05

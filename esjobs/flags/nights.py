@@ -21,7 +21,7 @@ from esjobs.flags.evidence import Key, NightRuns, StoredVerdicts
 from esjobs.flags.settings import WatchSettings
 from esjobs.flags.states import Flag, NewDeclaration, Note, Sighting, after, notes_of
 from esjobs.publish.latest import latest_run
-from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, replaced, tidy
 from esjobs.records.declared.origin import DISAGREEMENT, same_value
 from esjobs.records.names.cpu_models import canonical
 from esjobs.schema.declared import COREPOWER
@@ -119,7 +119,7 @@ class Walk:
         written += [Hide(FLAG_HISTORY, night.isoformat()) for night in sorted(remembered) if night < base]
         for level in LEVELS:
             of_level = [flag for flag in self._flags.values() if flag.level == level]
-            written.append(_replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
+            written.append(replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
         return written
 
     def _through(self, nights: Sequence[date], remembered: Collection[date]) -> list[Change]:
@@ -131,8 +131,8 @@ class Walk:
             if runs is not None:
                 flags, events = self._step(flags, runs)
                 written += [
-                    _replaced(self._store, FLAG_HISTORY, night.isoformat(), rows_of(flags.values())),
-                    _replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
+                    replaced(self._store, FLAG_HISTORY, night.isoformat(), rows_of(flags.values())),
+                    replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
                 ]
             elif night in remembered:  # its verdicts were removed: what follows goes on from what is stored
                 self._remarks.append(f"the runs of night {night} no longer exist; its flags were not updated")
@@ -219,19 +219,13 @@ def _declares_other(flag: Flag, seen: Sighting) -> bool:
     return not same_value(flag.corepower, seen.corepower)
 
 
-def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:
-    if not rows:
-        return Hide(table, partition)
-    return store.replace(table, partition, rows_table(table, rows).to_batches())
-
-
 def states_of(store: JobStore, night: date) -> list[Change]:
     """Return the changes that restore the flag states of the newest remembered night up to ``night``."""
     newest = max((other for other in remembered_nights(store) if other <= night), default=None)
     where = [] if newest is None else [Days("night", newest, newest)]
     rows = [] if newest is None else read_table(store, FLAG_HISTORY, where).to_pylist()
     return [
-        _replaced(store, FLAG_STATES, level, [row for row in rows if row["level"] == level])
+        replaced(store, FLAG_STATES, level, [row for row in rows if row["level"] == level])
         for level in LEVELS
     ]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Ints, Mask
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, Days, Query
 from esjobs.core.window import Window
@@ -64,7 +64,7 @@ def split_by_metrics(block: Block) -> Iterator[Block]:
             yield _part(block, rows, present)
 
 
-def _part(block: Block, rows: npt.NDArray[np.int64], metrics: list[str]) -> Block:
+def _part(block: Block, rows: Ints, metrics: list[str]) -> Block:
     units = {metric: tuple(block.units[metric][row] for row in rows) for metric in metrics}
     # all jobs alike, the usual case: views in place of copies
     complete = len(rows) == len(block.step_s)
@@ -99,7 +99,7 @@ def block_jobs(
         lacking = 0
 
 
-def while_running(block: Block, records: pa.Table) -> Iterator[tuple[Block, npt.NDArray[np.int64]]]:
+def while_running(block: Block, records: pa.Table) -> Iterator[tuple[Block, Ints]]:
     """Yield the series of jobs while they ran, with the rows of these in ``records``.
 
     A job whose samples cover less than half of its time keeps them all: its clocks disagree.
@@ -124,9 +124,10 @@ def while_running(block: Block, records: pa.Table) -> Iterator[tuple[Block, npt.
         yield (block if len(rows) == len(length) and kept == n else _cut(block, rows, first, kept)), rows
 
 
-def _cut(block: Block, rows: npt.NDArray[np.int64], first: npt.NDArray[np.int64], length: int) -> Block:
+def _cut(block: Block, rows: Ints, first: Ints, length: int) -> Block:
     part = _part(block, rows, list(block.values))
     at = first[rows][:, None, None] + np.arange(length)
+    # steps are not whole seconds everywhere
     shifted = (first[rows] * block.step_s[rows] * 1e6).astype("timedelta64[us]")
     return replace(
         part,
@@ -135,11 +136,12 @@ def _cut(block: Block, rows: npt.NDArray[np.int64], first: npt.NDArray[np.int64]
     )
 
 
-def _of_all_jobs(facts: Facts, scopes: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _of_all_jobs(facts: Facts, scopes: Sequence[str]) -> Mask:
     """Return true where power is that of sockets or nodes of which a job had a part of the cores."""
     cores, nodes, per_node = (facts.column(name) for name in ("cores", "nodes", "node.cores"))
     with np.errstate(invalid="ignore"):
-        shared: npt.NDArray[np.bool_] = cores < np.fmax(nodes, 1) * per_node
+        # a job without a number of nodes has at least one
+        shared: Mask = cores < np.fmax(nodes, 1) * per_node
     return shared & np.isin(scopes, ("socket", "node"))
 
 
@@ -148,6 +150,7 @@ def _block_jobs(judging: Judging, day: date, block: Block, records: pa.Table, la
     jobs = {
         "day": pa.array([day] * records.num_rows, pa.date32()),
         **{name: block.jobs.column(name).combine_chunks() for name in ("source", "job_id")},
+        # of the series, so that a job without a record has an end, too
         "end_time": block.jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC")),
     }
     nodes = records.column("nodes").cast(pa.float64()).to_numpy()

@@ -50,6 +50,7 @@ def detector_names() -> tuple[str, ...]:
 def _checked(name: str, found: object) -> Detector:
     if not isinstance(found, Detector):
         raise TypeError("not a Detector of esjobs.issues.detectors")
+    # rules and stored rows know a detector by one name
     if found.name != name:
         raise ValueError(f"it is the detector '{found.name}'; both must have the same name")
     if not (callable(found.measure) and found.metrics and found.variants):

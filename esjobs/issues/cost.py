@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.issues.facts import Facts
 from esjobs.issues.judging import Flagged
 from esjobs.schema.issues import SEVERITY_WEIGHTS
 
-_Floats = npt.NDArray[np.float64]
 _ISSUE = 1
 """Least rank of an issue; a finding below is information."""
+# of the flagged jobs; numbers are those of all jobs of the batch
+_COLUMNS = ("rows", "ranks", "values", "idle_core_h", "idle_gpu_h")
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Costed:
     """
 
     flagged: Flagged
-    lost: _Floats
-    weighted: _Floats
-    leads: npt.NDArray[np.bool_]
-    job_lost: _Floats
-    job_idle_core_h: _Floats
-    job_idle_gpu_h: _Floats
+    lost: Floats
+    weighted: Floats
+    leads: Mask
+    job_lost: Floats
+    job_idle_core_h: Floats
+    job_idle_gpu_h: Floats
 
 
 def costed(found: Sequence[Flagged], facts: Facts) -> list[Costed]:
@@ -47,7 +48,9 @@ def costed(found: Sequence[Flagged], facts: Facts) -> list[Costed]:
     )
     leader, worst, most = np.full(facts.n, -1), np.full(facts.n, -1), np.full(facts.n, -1.0)
     for number, (each, lost) in enumerate(zip(found, losses, strict=True)):
+        # an unknown loss is below 0
         rows, hours = each.rows, np.nan_to_num(lost, nan=-1.0)
+        # larger, not as large: of equals the first rule stays
         more = (each.ranks == worst[rows]) & (hours > most[rows])
         first = (each.ranks > worst[rows]) | more
         leader[rows[first]], worst[rows[first]], most[rows[first]] = number, each.ranks[first], hours[first]
@@ -69,7 +72,7 @@ def without_infos(found: Sequence[Flagged], n: int) -> tuple[list[Flagged], Coun
     return [each for each in issues if len(each.rows)], +infos
 
 
-def _largest(found: Sequence[Flagged], hours: Sequence[_Floats], n: int) -> _Floats:
+def _largest(found: Sequence[Flagged], hours: Sequence[Floats], n: int) -> Floats:
     """Return the largest hours of each job over its findings; NaN if unknown."""
     largest = np.full(n, np.nan)
     for each, values in zip(found, hours, strict=True):
@@ -77,7 +80,7 @@ def _largest(found: Sequence[Flagged], hours: Sequence[_Floats], n: int) -> _Flo
     return largest
 
 
-def _lost(flagged: Flagged, facts: Facts) -> _Floats:
+def _lost(flagged: Flagged, facts: Facts) -> Floats:
     """Return the idle share of cores or GPUs, whichever is larger, times the node-hours.
 
     A finding without idle hours is a risk and loses 0.
@@ -87,6 +90,7 @@ def _lost(flagged: Flagged, facts: Facts) -> _Floats:
     if flagged.rule.idle_core_h is None and flagged.rule.idle_gpu_h is None:
         return np.where(np.isnan(node_h), np.nan, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # not added up: a node whose cores and GPUs idle is lost once
         cores = flagged.idle_core_h / facts.column("core_h")[rows]
         gpus = flagged.idle_gpu_h / facts.column("gpu_h")[rows]
     return np.asarray(np.clip(np.fmax(cores, gpus), 0.0, 1.0) * node_h)
@@ -101,12 +105,5 @@ def _without_hidden(found: Sequence[Flagged], n: int) -> list[Flagged]:
     return [each for each in shown if len(each.rows)]
 
 
-def _kept(flagged: Flagged, keep: npt.NDArray[np.bool_]) -> Flagged:
-    return replace(
-        flagged,
-        rows=flagged.rows[keep],
-        ranks=flagged.ranks[keep],
-        values=flagged.values[keep],
-        idle_core_h=flagged.idle_core_h[keep],
-        idle_gpu_h=flagged.idle_gpu_h[keep],
-    )
+def _kept(flagged: Flagged, keep: Mask) -> Flagged:
+    return replace(flagged, **{name: getattr(flagged, name)[keep] for name in _COLUMNS})

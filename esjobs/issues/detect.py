@@ -79,6 +79,7 @@ def detect(
     """
     began = time.perf_counter()
     window.require_whole_days("detect")
+    # read before anything is made: what changes meanwhile is seen by the next run
     fingerprints = fingerprints_of(store, judging, window)
     stored = read_table(store, ISSUE_DAYS, [Days.of_window(window)], ["day", "fingerprint"])
     made = fingerprints_by_day(stored.to_pylist())
@@ -144,6 +145,7 @@ def _progress(
     store: JobStore, judging: Judging, made: Mapping[date, set[str]], now: Mapping[date, str]
 ) -> DaysMade:
     """Compare days with their jobs; with series near, a day with late jobs is judged as a whole."""
+    # as made of a day without series: with series near, late jobs and earlier ones are not independent
     nothing: list[list[list[object]]] = [[], [], []]
     return progress_of(store, made, now, lambda _, fingerprint: _digest(judging, [fingerprint], nothing))
 
@@ -179,6 +181,7 @@ def _day(
         changes: list[Change] = [
             write(table, str(day), spool.batches())
             for table, spool in spools.items()
+            # a day is replaced as a whole, also by nothing; late jobs only add
             if late is None or spool.rows
         ]
     row = {"day": day, "fingerprint": fingerprint, "rules": judging.rules.digest, **_counts(balance)}
@@ -205,6 +208,7 @@ def _of_block(
         rows = measure_rows(day, jobs, block, measurement, eligible, why_not)
         spools[MEASURES].add(rows)
         measured[key] = aligned(measurement, facts.n, block.n_samples)
+        # rows as they are stored, so that issues show what the measures say
         evidence[key] = pa.Table.from_batches([rows])
     for cost in costed(list(judged(judging.rules, facts, eligible, measured)), facts):
         _add_issues(spools[ISSUES], balance, issue_rows(day, facts, jobs["end_time"], cost, evidence))

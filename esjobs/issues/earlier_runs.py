@@ -57,6 +57,7 @@ def _text(value: Any, form: str) -> str:
 def _rules(store: JobStore, jobs: list[str], source: str) -> dict[str, dict[str, None]]:
     if not jobs:
         return {}
+    # information is not an issue
     where = (In("source", (source,)), In("job_id", tuple(jobs)), In("severity", SEVERITIES[1:]))
     rows = read_table(store, ISSUES, where, ["job_id", "detector", "severity_rank"]).to_pylist()
     found: dict[str, dict[str, None]] = {}

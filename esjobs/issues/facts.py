@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core import fields
+from esjobs.core.arrays import Floats, Ints, Mask
+from esjobs.core.arrow import job_keys
 from esjobs.issues.rules.expressions import UNKNOWN, Column
 from esjobs.issues.rules.rule import Rules
 from esjobs.issues.rules.vocabulary import JOB_NAMES, metric_of
 from esjobs.records.clusters.description import Clusters
-
-Floats = npt.NDArray[np.float64]
+from esjobs.schema.issues import FEWEST_SAMPLES, LEAST_COVERED
 
 CARRIED = (
     *("source", "job_id", "end_time", "queue", "user", "project", "application", "processing_type"),
@@ -26,30 +26,21 @@ CARRIED = (
 _COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster", "counters")
 # Figures of a footprint that hold however few its samples are
 _OF_SAMPLES = ("n_samples", "n_units", "gap_frac")
-# Samples of a unit that a footprint must rest on to be judged by
-_FEWEST_SAMPLES = 3
-# Share of the samples that duration and step promise that must be there for the same
-_LEAST_COVERED = 0.5
 
 
 def fields_needed(rules: Rules) -> tuple[str, ...]:
     """Return the record fields that rules and issues need."""
-    named = {name for rule in rules.rules for name in rule.names if name in JOB_NAMES}
-    named |= {name for item in rules.eligible for name in item.expression.names if name in JOB_NAMES}
-    return tuple(dict.fromkeys((*CARRIED, *_COUNTED, *sorted(named))))
+    return tuple(dict.fromkeys((*CARRIED, *_COUNTED, *sorted(_names(rules) & JOB_NAMES.keys()))))
 
 
 def metrics_needed(rules: Rules) -> frozenset[str]:
     """Return the footprint metrics that rules need, and those that stand in for missing record fields."""
-    named = {metric_of(name) for rule in rules.rules for name in rule.names}
-    named |= {metric_of(name) for item in rules.eligible for name in item.expression.names}
-    return frozenset({"cpu_load", "gpu_load", *filter(None, named)})
+    return frozenset({"cpu_load", "gpu_load", *filter(None, map(metric_of, _names(rules)))})
 
 
-def job_keys(source: pa.ChunkedArray | pa.Array, job_id: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return a unique text per job."""
-    keys = pc.binary_join_element_wise(source, job_id, "\0")
-    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+def _names(rules: Rules) -> frozenset[str]:
+    of_eligible = (condition.expression.names for condition in rules.eligible)
+    return frozenset().union(*(rule.names for rule in rules.rules), *of_eligible)
 
 
 class Facts:
@@ -71,18 +62,18 @@ class Facts:
         self._clusters = clusters
         self._series_s = np.full(self.n, np.nan) if series_s is None else series_s
         self._columns: dict[str, Column] = {}
-        self._places: dict[str, tuple[npt.NDArray[np.int64], pa.Table]] = {}
+        self._places: dict[str, tuple[Ints, pa.Table]] = {}
         if footprints is not None and footprints.num_rows:
             self._index(footprints)
 
     @cached_property
     def keys(self) -> pa.Array:
         """Unique texts of the jobs."""
-        return job_keys(self.jobs.column("source"), self.jobs.column("job_id"))
+        return job_keys(self.jobs)
 
-    def rows_of(self, source: pa.ChunkedArray, job_id: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """Return the row of each job given by its keys; -1: not in this batch."""
-        found = pc.index_in(job_keys(source, job_id), value_set=self.keys)
+    def rows_of(self, of_jobs: pa.Table) -> Ints:
+        """Return for each row of another table of jobs the one of its job here; -1: not in this batch."""
+        found = pc.index_in(job_keys(of_jobs), value_set=self.keys)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
     def column(self, name: str) -> Column:
@@ -127,10 +118,12 @@ class Facts:
                 # with SMT a record of more cores than its nodes have counts hardware threads
                 threads = (self._described("smt") == 1) & (recorded > described)
                 counted = np.where(threads, described, recorded)
+                # units of other scopes are sockets or threads, not cores
                 return _coalesced(counted, self._units("cpu_load", ("core",)), described)
             case "gpus_used":
                 return _coalesced(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
             case "nodes_used":
+                # not rounded: a job of half a node has half of its hours
                 by_cores = self._field("cores") / self._described("cores")
                 return _coalesced(self._field("nodes"), by_cores)
             case "core_h":
@@ -176,7 +169,8 @@ class Facts:
         return self._columns[name]
 
     def _index(self, footprints: pa.Table) -> None:
-        rows = self.rows_of(footprints.column("source"), footprints.column("job_id"))
+        rows = self.rows_of(footprints)
+        # a table of a day, for a batch of its jobs
         here = np.flatnonzero(rows >= 0)
         footprints, rows = footprints.take(pa.array(here)), rows[here]
         names = np.asarray(footprints.column("metric").to_pylist(), object)
@@ -196,7 +190,7 @@ class Facts:
         recorded = pc.map_lookup(self.jobs.column("counters"), pa.scalar(f"{metric}.{figure}"), "first")
         return _coalesced(values, _floats(recorded, np.nan))
 
-    def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:
+    def _thin(self, rows: Ints, footprints: pa.Table) -> Mask:
         """Return the mask of footprints with too few samples to judge by."""
         n, units, gaps, series_s = (
             _floats(footprints.column(name), np.nan)
@@ -204,9 +198,9 @@ class Facts:
         )
         # duration not known: a comparison with NaN is false, and gaps alone decide
         return (
-            (n < _FEWEST_SAMPLES * units)
-            | (gaps > 1 - _LEAST_COVERED)
-            | ((1 - gaps) * series_s < _LEAST_COVERED * self._duration[rows])
+            (n < FEWEST_SAMPLES * units)
+            | (gaps > 1 - LEAST_COVERED)
+            | ((1 - gaps) * series_s < LEAST_COVERED * self._duration[rows])
         )
 
     def _units(self, metric: str, scopes: Iterable[str]) -> Floats:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.core.metrics import SCOPES
 from esjobs.records.series.blocks import Block
 from esjobs.records.series.packing import Samples
@@ -18,7 +18,7 @@ LOAD, USER, SYSTEM = "cpu_load", "cpu_user", "cpu_system"
 _PER_CORE = ("thread", "core")
 
 
-def user_is_finer(block: Block) -> npt.NDArray[np.bool_]:
+def user_is_finer(block: Block) -> Mask:
     """Return the mask of jobs whose time in user mode is known per core or thread, their load less finely."""
     n_jobs = len(block.step_s)
     if USER not in block.values:
@@ -33,7 +33,7 @@ def user_is_finer(block: Block) -> npt.NDArray[np.bool_]:
     )
 
 
-def with_finest_load(block: Block, cores: npt.NDArray[np.float64]) -> Block:
+def with_finest_load(block: Block, cores: Floats) -> Block:
     """Return a block whose load is that of cores, where :func:`user_is_finer` holds for all of its jobs.
 
     ``cores``: of each job, NaN if unknown. Two hardware threads of a core are added up, at most 1.
@@ -59,10 +59,12 @@ def with_finest_load(block: Block, cores: npt.NDArray[np.float64]) -> Block:
 def _job(block: Block, row: int, cores: float) -> tuple[tuple[str, ...], Samples]:
     units = block.units[USER][row]
     busy = block.values[USER][row, : len(units)]
+    # time of the system is work, too; of other units it cannot be added
     if SYSTEM in block.values and block.units[SYSTEM][row] == units:
         busy = busy + block.values[SYSTEM][row, : len(units)]
     # Rounded shares of user and system time may exceed 1 a little.
     busy = np.minimum(busy, 1.0)
+    # pairs of threads are known only where a job has all threads of its cores
     if block.scopes[USER][row] != "thread" or len(units) != 2 * cores:
         return units, busy
     pairs = _siblings(units)

@@ -9,21 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats, Ints, Mask
+from esjobs.core.arrow import table_schema
 from esjobs.core.metrics import METRICS, largest_of
 from esjobs.records.series.blocks import Block
 from esjobs.schema.issues import FOOTPRINTS
 
-Floats = npt.NDArray[np.float64]
 _METRICS = {metric.name: metric for metric in METRICS}
+_ROWS = table_schema(FOOTPRINTS)
+# of a foreign metric, whose range is unknown: squares of it are still numbers
 _LARGEST = 1e30
 # Samples that are worked on at a time: in float64, with some copies beside, they stay near the processor
 _AT_A_TIME = 1 << 18
 
 
-def footprints(block: Block, nodes: Floats) -> Iterator[tuple[npt.NDArray[np.int64], dict[str, Any]]]:
+def footprints(block: Block, nodes: Floats) -> Iterator[tuple[Ints, dict[str, Any]]]:
     """Yield per metric the rows of its jobs and their columns by name.
 
     ``nodes``: from the records, NaN if unknown; used for series of scope job.
@@ -53,7 +55,7 @@ def _figures(
     n_jobs, _, n_samples = values.shape
     valid = np.isfinite(values)
     n = valid.sum(axis=(1, 2))
-    present: npt.NDArray[np.bool_] = np.asarray(valid.any(axis=2))
+    present: Mask = np.asarray(valid.any(axis=2))
     n_units = present.sum(axis=1)
     with np.errstate(all="ignore"):
         total = np.where(valid, values, 0.0).sum(axis=(1, 2))
@@ -64,6 +66,7 @@ def _figures(
         unit_mean = np.where(unit_n > 0, np.where(valid, values, 0.0).sum(axis=2) / unit_n, np.nan)
         largest = np.fmax.reduce(unit_mean, axis=1)
         unit_sum = np.where(np.isfinite(unit_mean), unit_mean, 0.0).sum(axis=1)
+        # the share of unit time that would be free if all were as busy as the busiest
         imbalance = np.where((n_units > 1) & (largest > 0), 1 - unit_sum / n_units / largest, np.nan)
     quantiles = _quantiles(values.reshape(n_jobs, -1), n)
     described = _METRICS.get(metric)
@@ -74,6 +77,7 @@ def _figures(
     if described is not None and described.area not in ("gpu", "energy"):
         per_seen = _nodes_per_seen(present, names, nodes)
     if summed:
+        # nodes that sent nothing are taken to be like the others
         at_job *= per_seen[:, None]
     job_mean = _mean(at_job)
     rate = metric.endswith("_s") or (described is not None and described.unit == "W")
@@ -100,7 +104,7 @@ def _figures(
     }
 
 
-def _nodes_per_seen(present: npt.NDArray[np.bool_], names: Sequence[Sequence[str]], nodes: Floats) -> Floats:
+def _nodes_per_seen(present: Mask, names: Sequence[Sequence[str]], nodes: Floats) -> Floats:
     """Return the nodes of each job over those with samples; 1 where all have some, or units name no node."""
     per_seen = np.ones(len(names))
     for row in np.flatnonzero(nodes > 1).tolist():
@@ -111,7 +115,7 @@ def _nodes_per_seen(present: npt.NDArray[np.bool_], names: Sequence[Sequence[str
     return per_seen
 
 
-def _quantiles(values: Floats, n: npt.NDArray[np.int64]) -> Floats:
+def _quantiles(values: Floats, n: Ints) -> Floats:
     """Return the 5 and 95 % quantiles of each row's ``n`` values, shape (2, rows)."""
     # samples are stored as float32, of which rows are sorted faster than float64 is parted; gaps come last
     ordered = np.sort(values.astype(np.float32), axis=1)
@@ -151,7 +155,7 @@ def _together(
 
 
 def _by_node(
-    values: Floats, at_job: Floats, rows: npt.NDArray[np.int64], of_units: Sequence[str], *, summed: bool
+    values: Floats, at_job: Floats, rows: Ints, of_units: Sequence[str], *, summed: bool
 ) -> list[Floats]:
     """Return what each node makes of its units, per instant; ``of_units``: the node of each unit."""
     nodes_of: dict[str, list[int]] = {}
@@ -168,16 +172,13 @@ def _by_node(
 
 def units_together(values: Floats, *, summed: bool) -> Floats:
     """Return sum or mean over units (jobs, units, samples) at each instant, NaN without samples."""
-    valid = np.isfinite(values)
-    present = valid.any(axis=2).sum(axis=1)[:, None]
-    n = valid.sum(axis=1)
-    with np.errstate(all="ignore"):
-        mean = np.where(n > 0, np.where(valid, values, 0.0).sum(axis=1) / n, np.nan)
-    return mean * present if summed else mean
+    mean = _mean(values)
+    # a unit with a gap counts as the others do: the mean of those seen, times the units with any sample
+    return mean * np.isfinite(values).any(axis=2).sum(axis=1)[:, None] if summed else mean
 
 
 def _mean(values: Floats) -> Floats:
-    """Return the mean of each row without NaN; NaN if empty."""
+    """Return the mean over the second axis without NaN; NaN if empty."""
     valid = np.isfinite(values)
     n = valid.sum(axis=1)
     with np.errstate(all="ignore"):
@@ -187,11 +188,6 @@ def _mean(values: Floats) -> Floats:
 
 def footprint_rows(jobs: Mapping[str, pa.Array], figures: Mapping[str, Any]) -> pa.RecordBatch:
     """Return table rows from statistics and leading columns (``day``, ``source``, ...)."""
-    arrays = []
-    for column in FOOTPRINTS.columns:
-        array = jobs.get(column.name)
-        if array is None:
-            kind = {"integer": pa.int64(), "number": pa.float64()}.get(column.type, pa.string())
-            array = pa.array(figures[column.name], kind, from_pandas=True)
-        arrays.append(array)
-    return pa.RecordBatch.from_arrays(arrays, names=list(FOOTPRINTS.column_names))
+    made = [field for field in _ROWS if field.name not in jobs]
+    columns = {field.name: pa.array(figures[field.name], field.type, from_pandas=True) for field in made}
+    return pa.RecordBatch.from_pydict({**jobs, **columns}, schema=_ROWS)

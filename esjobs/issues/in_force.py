@@ -29,6 +29,7 @@ class Judging:
     def digest(self) -> str:
         """Digest of everything that decides on issues, besides the jobs."""
         parts = {"rules": self.rules.digest, "clusters": repr(self.clusters.parts), "method": METHOD}
+        # another version of a foreign package may measure something else
         packages = {detector_named(name).package for name, _ in self.wanted}
         return content_id(parts | ({"detectors": sorted(packages)} if packages != {""} else {}))
 

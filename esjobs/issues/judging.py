@@ -4,15 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.issues.facts import Facts
 from esjobs.issues.rules.building import tag_name
 from esjobs.issues.rules.expressions import UNKNOWN, Column, Columns
 from esjobs.issues.rules.rule import Rule, Rules
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 NOT_KNOWN = "unknown"
 """Suffix of the reason of jobs for which a condition is unknown."""
@@ -43,7 +40,7 @@ class Flagged:
         return self.rule.limits.get(self.rule.threshold)
 
 
-def eligibility(rules: Rules, facts: Facts) -> tuple[npt.NDArray[np.bool_], Sequence[str | None]]:
+def eligibility(rules: Rules, facts: Facts) -> tuple[Mask, Sequence[str | None]]:
     """Return the mask of jobs whose detector findings count, and the reasons of the others."""
     eligible = np.ones(facts.n, np.bool_)
     reasons = np.full(facts.n, None, object)
@@ -52,15 +49,14 @@ def eligibility(rules: Rules, facts: Facts) -> tuple[npt.NDArray[np.bool_], Sequ
     for condition in rules.eligible:
         truth = condition.expression.of(column, facts.n)
         missed = eligible & (truth != 1)
+        # the first condition that fails is the reason
         reasons[missed & (truth == 0)] = condition.reason
         reasons[missed & (truth != 0)] = f"{condition.reason}: {NOT_KNOWN}"
         eligible &= ~missed
     return eligible, reasons.tolist()
 
 
-def judged(
-    rules: Rules, facts: Facts, eligible: npt.NDArray[np.bool_], measures: Measures | None = None
-) -> Iterator[Flagged]:
+def judged(rules: Rules, facts: Facts, eligible: Mask, measures: Measures | None = None) -> Iterator[Flagged]:
     """Yield the jobs that each rule flags, in the order of the rules; a missing value never flags."""
     for rule in rules.rules:
         numbers: Mapping[str, Floats] | None = {}
@@ -68,6 +64,7 @@ def judged(
             numbers = (measures or {}).get((rule.detector, rule.variant))
         tag = f"tag.{tag_name(rule.name)}"
         if numbers is None:
+            # not measured: the tag is unknown, and its rule flags no job
             facts.put(tag, np.full(facts.n, UNKNOWN))
             continue
         columns = rule.columns(_with(facts.column, numbers), facts.n)
@@ -90,7 +87,9 @@ def _flagged(rule: Rule, rows: Ints, columns: Columns, n: int, numbers: Mapping[
     ranks = rule.severity.ranks(_with(columns, hours), n)
     value = np.full(n, np.nan)
     if rule.detector or rule.value is not None:
+        # a formula of limits alone is one number for all jobs
         value = np.broadcast_to(columns("value"), (n,))
+    # a formula may fall below 0 where a record and a series disagree
     core, gpu = (np.maximum(each[rows], 0.0) for each in hours.values())
     return Flagged(rule, rows, ranks[rows], value[rows], core, gpu, numbers)
 

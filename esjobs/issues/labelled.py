@@ -7,9 +7,9 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Mask
 from esjobs.core.errors import InputError, NoResultError
 from esjobs.core.rates import wilson
 from esjobs.core.sections import Sections
@@ -90,9 +90,10 @@ def _add(
     rule: str,
     names: Sequence[tuple[str, str]],
     labelled: Mapping[int, frozenset[str]],
-    flagged: npt.NDArray[np.bool_] | None,
+    flagged: Mask | None,
 ) -> None:
     for row, rules in labelled.items():
+        # a rule without verdicts was not applicable, and flagged no job
         is_flagged = flagged is not None and bool(flagged[row])
         tally.add("/".join(names[row]), labelled=rule in rules, flagged=is_flagged)
 
@@ -127,6 +128,7 @@ def against_labels(
     if not n_jobs:
         raise NoResultError(f"no labelled job was examined; run: esjobs detect, and check job_id in {labels}")
     rows = pa.Table.from_pylist([_row(rule, n_jobs, tallies[rule]) for rule in rules], SCHEMA)
+    # a label without a source may hold for jobs of several
     absent = len(wanted) - n_jobs
     notes = (f"{absent:,} of {len(wanted):,} labelled jobs were not examined",) if absent > 0 else ()
     return Answer(rows, notes)

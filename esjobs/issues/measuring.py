@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Ints
 from esjobs.core.plugins import broken, warn
 from esjobs.issues.catalogue import DETECTORS, USUAL, detector_named
 from esjobs.issues.detectors import REASONS, Measured, Reason, require_measured, unassessed
@@ -22,7 +22,7 @@ class Measurement:
 
     detector: Detector
     variant: str
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     answers: Measured
     metrics: tuple[str, ...]
     reasons: tuple[str | None, ...]
@@ -39,18 +39,19 @@ def measurements(batch: Batch, wanted: Collection[tuple[str, str]] = USUAL) -> I
             yield from (_measurement(batch, detector, variant, rows) for variant in variants)
 
 
-def _with_metrics(batch: Batch, detector: Detector) -> npt.NDArray[np.int64]:
+def _with_metrics(batch: Batch, detector: Detector) -> Ints:
     needed = np.logical_and.reduce([batch.has(metric) for metric in detector.metrics])
     if detector.any_metrics:
         needed &= np.logical_or.reduce([batch.has(metric) for metric in detector.any_metrics])
     return np.flatnonzero(needed)
 
 
-def _measurement(batch: Batch, detector: Detector, variant: str, rows: npt.NDArray[np.int64]) -> Measurement:
+def _measurement(batch: Batch, detector: Detector, variant: str, rows: Ints) -> Measurement:
     answers = _answers(batch, detector, variant)
     reasons = [REASONS[Reason(int(code))] or None for code in answers.reason[rows]]
     if detector.per_core:
         per_core = batch.per_core[rows]
+        # whatever else was found: without cores the limits mean nothing
         reasons = [why if fits else NO_CORES for why, fits in zip(reasons, per_core, strict=True)]
     shown: tuple[str, ...] = detector.metrics[:1] * len(rows)
     if detector.any_metrics:
@@ -63,6 +64,7 @@ def _measurement(batch: Batch, detector: Detector, variant: str, rows: npt.NDArr
 
 def _answers(batch: Batch, detector: Detector, variant: str) -> Measured:
     assert detector.measure is not None, "checked when it was found"  # noqa: S101
+    # our own may raise: that is a fault to be seen
     if not detector.package:
         return detector.measure(batch, variant)
     n_jobs = len(batch.step_s)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core import fields
-from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import many
 from esjobs.core.query import Count, Filter, In, Like, Query
 from esjobs.core.tables import Table
@@ -14,7 +14,7 @@ from esjobs.issues.plots import Plot, plots
 from esjobs.issues.roofline import COUNTERS, TRAFFIC, Roofline, roofline
 from esjobs.publish.publication import read_table
 from esjobs.records.clusters.description import Clusters
-from esjobs.records.jobs.resolution import select
+from esjobs.records.jobs.resolution import require_one_source, select
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.issues import FOOTPRINTS, ISSUES, MEASURES
 from esjobs.schema.pop import POP
@@ -100,10 +100,7 @@ def job_story(
         else:
             way_out = _of_array(store, job_id, where[1:]) or _LIST_JOBS
         raise NoResultError(f"job '{job_id}'{of_source} not found; {way_out}")
-    if len(sources) > 1:
-        raise UsageError(
-            f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
-        )
+    require_one_source(job_id, sources)
     return next(job_stories(store, [(sources[0], job_id)], points=points, clusters=clusters))
 
 
@@ -170,6 +167,7 @@ def _stories(
                 tuple(sorted(footprints[job], key=lambda row: str(row["metric"]))),
                 tuple(drawn[job]),
                 tuple(pop[job]),
+                # a prediction is shown beside scores only, never in their place
                 predicted=() if own is None else _missing_only(predictions[job], own),
                 roofline=roofs.get(job),
             )

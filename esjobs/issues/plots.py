@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats
 from esjobs.core.metrics import METRICS
 from esjobs.records.series.blocks import Block
 
-Floats = npt.NDArray[np.float64]
 _UNITS = {metric.name: metric.unit for metric in METRICS}
 _SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -51,6 +50,7 @@ def plots(block: Block, row: int, units: Sequence[tuple[str, str]], points: int)
     step = float(block.step_s[row])
     start = block.start_time[row].astype("datetime64[us]").item().replace(tzinfo=UTC)
     # a sample stands for the time until the next one
+    # and a step of 0 would leave no time to draw in
     end = start + timedelta(seconds=max(step, 1e-3) * max(1, block.n_samples))
     for metric, values in block.values.items():
         names = block.units[metric][row]
@@ -58,6 +58,7 @@ def plots(block: Block, row: int, units: Sequence[tuple[str, str]], points: int)
             continue
         samples = values[row, : len(names)].astype(np.float64)
         low, mean, high = _pieces(samples, points)
+        # of a single unit the mean is the unit
         chosen = dict.fromkeys(
             unit for of, unit in units if of == metric and unit in names and len(names) > 1
         )

@@ -72,6 +72,7 @@ def recurrences(store: JobStore, day: date, least: str) -> Iterator[Recurrence]:
         for row in rows:
             if row[what] is not None:
                 by_name.setdefault(row[what], []).append(row)
+        # a filter by no names would not filter
         repeated = _repeated(store, what, tuple(by_name), day, severities) if by_name else {}
         found = [
             _recurrence(what, name, day, of_name, tuple(repeated.get(name, ())[:_SHOWN]))
@@ -114,6 +115,7 @@ def _recurrence(
     for row in rows:
         key = (row["source"], row["job_id"])
         core, gpu = jobs.get(key, (0.0, 0.0))
+        # findings of a job overlap in time: the largest, not the sum
         jobs[key] = (max(core, row["idle_core_h"] or 0.0), max(gpu, row["idle_gpu_h"] or 0.0))
     rules = Counter(row["detector"] for row in rows)
     return Recurrence(
@@ -140,5 +142,6 @@ def _examples(rows: list[dict[str, Any]]) -> Iterator[Example]:
     costliest: dict[tuple[str, str], dict[str, Any]] = {}
     for row in sorted(rows, key=cost):
         costliest.setdefault((row["source"], row["job_id"]), row)
+    # one row per job, the costliest: dicts keep their order
     for row in list(costliest.values())[:_SHOWN]:
         yield Example(row["job_id"], row["job_name"], row["detector"], row["hint"])

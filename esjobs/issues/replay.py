@@ -7,18 +7,19 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Floats, Ints, Mask
+from esjobs.core.arrow import job_keys
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Days, In
 from esjobs.core.sections import Sections
 from esjobs.core.window import Window
 from esjobs.issues.catalogue import detector_named
-from esjobs.issues.facts import Facts, fields_needed, job_keys, metrics_needed
+from esjobs.issues.facts import Facts, fields_needed, metrics_needed
 from esjobs.issues.in_force import Judging, in_force
-from esjobs.issues.judging import Floats, Ints, Measures, eligibility, judged
+from esjobs.issues.judging import Measures, eligibility, judged
 from esjobs.issues.series_jobs import jobs_without_series, stored_days, with_records
 from esjobs.issues.unmeasured import with_unmeasured
 from esjobs.publish.publication import read_table
@@ -131,6 +132,7 @@ def batches(
     metrics = tuple(sorted(metrics_needed(now.rules) | metrics_needed(then.rules)))
     here = [Days("day", day, day)]
     keys = ["source", "job_id", "end_time"]
+    # a job may have footprints and no detector that could measure it
     seen = [read_table(store, table, here, keys) for table in (FOOTPRINTS, MEASURES)]
     jobs = pa.concat_tables(seen).group_by(["source", "job_id"]).aggregate([("end_time", "max")])
     jobs = jobs.rename_columns(["source", "job_id", "end_time"])
@@ -151,7 +153,7 @@ def batches(
 
 def flagged_by(
     judging: Judging, jobs: pa.Table, footprints: pa.Table | None, measures: pa.Table | None
-) -> dict[str, npt.NDArray[np.bool_]]:
+) -> dict[str, Mask]:
     """Return by rule which jobs of a batch it flags."""
     ((_, verdicts),) = _judged((judging,), jobs, footprints, measures)
     return {rule: found.ranks >= 0 for rule, found in verdicts.items()}
@@ -163,6 +165,7 @@ def _judged(
     """Return the facts and verdicts of each rule set on a batch."""
     series_s = None if footprints is None else _series_s(jobs, footprints)
     facts = [Facts(jobs, judging.clusters, footprints, series_s) for judging in judgings]
+    # one reading for both: rules differ, measurements do not
     measured = {} if measures is None else stored_measures(facts[0], measures)
     return [(fact, _verdicts(judging, fact, measured)) for judging, fact in zip(judgings, facts, strict=True)]
 
@@ -178,6 +181,7 @@ def _compare(
 ) -> None:
     (_, before), (facts, after) = _judged((now, then), jobs, footprints, measures)
     hours = np.nan_to_num(facts.column("core_h"))
+    # of a rule that only one of the sets has; its hours are never asked for
     nothing = _Verdicts(np.full(jobs.num_rows, -1, np.int64), np.empty(0), np.empty(0))
     for rule in dict.fromkeys((*before, *after)):
         first, second = before.get(rule, nothing), after.get(rule, nothing)
@@ -217,7 +221,7 @@ def _verdicts(judging: Judging, facts: Facts, measures: Measures) -> dict[str, _
 
 def stored_measures(facts: Facts, measures: pa.Table) -> Measures:
     """Return stored measures as columns over the jobs of a batch, by detector and variant."""
-    found = facts.rows_of(measures.column("source"), measures.column("job_id"))
+    found = facts.rows_of(measures)
     measures, rows = measures.filter(pa.array(found >= 0)), found[found >= 0]
     kinds = pc.binary_join_element_wise(measures.column("detector"), measures.column("variant"), "\0")
     common = {"value": "value", "share": "share_frac", "n_samples": "n_samples"}
@@ -240,8 +244,5 @@ def stored_measures(facts: Facts, measures: pa.Table) -> Measures:
 
 
 def _series_s(jobs: pa.Table, footprints: pa.Table) -> Floats:
-    rows = pc.index_in(
-        job_keys(jobs.column("source"), jobs.column("job_id")),
-        value_set=job_keys(footprints.column("source"), footprints.column("job_id")),
-    )
+    rows = pc.index_in(job_keys(jobs), value_set=job_keys(footprints))
     return np.array(pc.fill_null(footprints.column("series_s").take(rows), np.nan).to_numpy(), np.float64)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.issues.footprints import Floats, units_together
+from esjobs.core.arrays import Floats
+from esjobs.issues.footprints import units_together
 from esjobs.records.clusters.description import Clusters, Subcluster
 from esjobs.records.series.blocks import Block
 
@@ -51,6 +52,7 @@ class Roofline:
 
 def roofline(block: Block, row: int, record: Mapping[str, Any], clusters: Clusters) -> Roofline | None:
     """Return the roofline of a job and its ``record``; None without counters of operations and traffic."""
+    # both precisions, or neither: the sum of one alone is not all operations
     exact = all(_of_nodes(block, row, metric) for metric in _BY_PRECISION)
     counters = _BY_PRECISION if exact else _ANY
     parts = [_of_nodes(block, row, metric) for metric in (TRAFFIC, *counters)]
@@ -60,6 +62,7 @@ def roofline(block: Block, row: int, record: Mapping[str, Any], clusters: Cluste
     names = (record.get(name) for name in ("cluster", "subcluster", "queue"))
     part = clusters.described(*names) or Subcluster("", "")
     shared = _shared(record, len(nodes), part)
+    # traffic of a shared node is that of all its jobs
     nodes = [] if shared else nodes
     return Roofline(counters, shared, part, tuple(nodes), *_numbers(block, row, nodes, parts, part))
 
@@ -74,9 +77,11 @@ def _numbers(
             of_part[number] = found.get(node, np.nan)
     traffic, flops = values[0], values[1:].sum(axis=0)
     used = np.isfinite(flops) & (traffic > 0)
+    # points need both: intensity is operations over traffic
     flops[~used] = traffic[~used] = np.nan
     n = int(used.sum())
     rate, mean_traffic = (float(each[used].mean()) if n else None for each in (flops, traffic))
+    # each n-th sample, not means: means would hide phases
     every = math.ceil(used.size / _MOST) or 1
     step = np.timedelta64(round(1e6 * float(block.step_s[row])), "us")
     times = block.start_time[row] + np.arange(0, block.n_samples, every) * step
@@ -110,6 +115,7 @@ def _below(
     """Return intensity, the roof above a job and its share of it (Williams et al., CACM 52 (2009) 65)."""
     if rate is None or not mean_traffic:
         return None, None, None
+    # without operations, or peaks, no roof is over the job
     if not rate or not part.peak_flops_s or not part.peak_mem_bw_b_s:
         return rate / mean_traffic, None, None
     # F / min(P, I x B) with I = F / mean_traffic is the larger of F / P and mean_traffic / B

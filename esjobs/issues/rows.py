@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.core.arrow import table_schema
 from esjobs.issues.cost import Costed
 from esjobs.issues.facts import CARRIED, Facts
@@ -26,7 +27,7 @@ def finite(values: npt.ArrayLike) -> pa.Array:
     return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))
 
 
-def aligned(measurement: Measurement, n: int, n_samples: int) -> dict[str, npt.NDArray[np.float64]]:
+def aligned(measurement: Measurement, n: int, n_samples: int) -> dict[str, Floats]:
     """Return a measurement as columns over all jobs of a batch, NaN if not assessed."""
     answers = measurement.answers
     assessed = np.zeros(n, np.bool_)
@@ -43,7 +44,7 @@ def measure_rows(
     jobs: Mapping[str, pa.Array],
     block: Block,
     measurement: Measurement,
-    eligible: npt.NDArray[np.bool_],
+    eligible: Mask,
     why_not: Sequence[str | None],
 ) -> pa.RecordBatch:
     """Return rows of ``measures`` of one detector. ``jobs``: source, job_id, end_time of the block's jobs."""
@@ -75,6 +76,7 @@ def _evidence(block: Block, measurement: Measurement) -> dict[str, Any]:
     units, scopes = [], []
     for metric, row in zip(measurement.metrics, rows, strict=True):
         names, unit = block.units[metric][row], int(answers.unit[row])
+        # a job of one unnamed unit has no name to show
         units.append(names[unit] if 0 <= unit < len(names) and names[unit] else None)
         scopes.append(block.scopes[metric][row] or None)
     return {
@@ -86,8 +88,9 @@ def _evidence(block: Block, measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def _moments(block: Block, rows: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> pa.Array:
+def _moments(block: Block, rows: Ints, samples: Ints) -> pa.Array:
     """Return the time of a sample of each job; null for -1."""
+    # microseconds: steps are not whole seconds everywhere
     offset = np.maximum(samples, 0) * np.nan_to_num(block.step_s[rows])
     moments = block.start_time[rows].astype("datetime64[us]").astype(np.int64) + np.rint(offset * 1e6).astype(
         np.int64
@@ -155,9 +158,7 @@ def _seen(facts: Facts, flagged: Flagged, evidence: Mapping[tuple[str, str], pa.
         columns["share_frac"] = [1.0] * n
         return columns
     row_of_job = np.full(facts.n, -1, np.int64)
-    row_of_job[facts.rows_of(measured.column("source"), measured.column("job_id"))] = np.arange(
-        measured.num_rows
-    )
+    row_of_job[facts.rows_of(measured)] = np.arange(measured.num_rows)
     rows = measured.take(pa.array(row_of_job[flagged.rows]))
     return {name: rows.column(name).combine_chunks() for name in _SEEN}
 
@@ -184,6 +185,7 @@ def _hints(facts: Facts, flagged: Flagged, shown: Mapping[str, Any]) -> list[str
         "share": pa.array(shown["share_frac"]).to_pylist(),
         "scope": [_PLURALS.get(scope, "units") for scope in pa.array(shown["scope"]).to_pylist()],
     }
+    # the few that a hint names, not all columns
     for name in rule.hint.names - set(own):
         own[name] = _fact(facts, flagged, name)
     return rule.hint.filled_rows(own, len(rows))

@@ -7,11 +7,11 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrow import job_keys
 from esjobs.core.errors import NoJobsError
 from esjobs.core.query import Count, Days, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.issues.facts import job_keys
 from esjobs.records.context import Context
 from esjobs.records.jobs.resolution import fields_schema, select
 from esjobs.schema.series import SERIES
@@ -35,9 +35,8 @@ def with_records(store: JobStore, jobs: pa.Table, names: Sequence[str], day: dat
     for start in range(0, len(ids), _IDS):
         chosen = [In("job_id", tuple(ids[start : start + _IDS]))]
         records = pa.concat_tables([records, select(store, names, window, where=chosen).read_all()])
-    keys = job_keys(jobs.column("source"), jobs.column("job_id"))
-    stored = job_keys(records.column("source"), records.column("job_id"))
-    places = pc.index_in(keys, value_set=stored)
+    # ids repeat between sources: looked up by both
+    places = pc.index_in(job_keys(jobs), value_set=job_keys(records))
     found = records.take(places)
     columns = [
         pc.coalesce(found.column(name), jobs.column(name).cast(schema.field(name).type))
@@ -86,7 +85,7 @@ def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Ite
     with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside(day)])
     for batch in select(store, names, Window.of_days(day, day)):
         jobs = pa.Table.from_batches([batch])
-        has_series = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
+        has_series = pc.is_in(job_keys(jobs), value_set=with_series)
         jobs = jobs.filter(pc.invert(has_series)).combine_chunks()
         if jobs.num_rows:
             yield jobs
@@ -100,6 +99,6 @@ def beside(day: date) -> list[date]:
 def _keys_with_series(store: JobStore, day: date) -> pa.Array:
     keys = pa.array([], pa.string())
     for batch in store.read(SERIES, [Days("day", day, day)], ["source", "job_id"]):
-        of_batch = job_keys(batch.column("source"), batch.column("job_id")).unique()
+        of_batch = job_keys(batch).unique()
         keys = pa.concat_arrays([keys, of_batch.filter(pc.invert(pc.is_in(of_batch, value_set=keys)))])
     return keys

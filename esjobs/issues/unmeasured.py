@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import table_schema
+from esjobs.core.arrow import job_keys, table_schema
 from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import many
 from esjobs.issues.block_jobs import block_jobs, day_blocks
 from esjobs.issues.catalogue import USUAL
 from esjobs.issues.detectors.batch import Batch
-from esjobs.issues.facts import fields_needed, job_keys
+from esjobs.issues.facts import fields_needed
 from esjobs.issues.in_force import Judging
 from esjobs.issues.measuring import measurements
 from esjobs.issues.rows import measure_rows
@@ -36,6 +36,7 @@ def with_unmeasured(store: JobStore, judging: Judging, day: date, measures: pa.T
         zip(measures.column("detector").to_pylist(), measures.column("variant").to_pylist(), strict=True)
     )
     usual = dict(USUAL)
+    # a day without the detector at all has no such series: nothing is missing
     lacking = {
         (name, variant)
         for name, variant in judging.wanted
@@ -69,10 +70,7 @@ def _require_all(stored: pa.Table, made: pa.Table, name: str, usual: str, varian
     """Refuse missing jobs: they would look like jobs no longer flagged."""
 
     def keys(table: pa.Table, of: str) -> pa.Array:
-        rows = table.filter(
-            pc.and_(pc.equal(table.column("detector"), name), pc.equal(table.column("variant"), of))
-        )
-        return job_keys(rows.column("source"), rows.column("job_id"))
+        return job_keys(table.filter((pc.field("detector") == name) & (pc.field("variant") == of)))
 
     missing = pc.sum(pc.invert(pc.is_in(keys(stored, usual), value_set=keys(made, variant)))).as_py() or 0
     if missing:

@@ -92,6 +92,7 @@ def left_out(
 ) -> str | None:
     """Return a sentence about findings of a lower severity than the listed ones; None without any."""
     lower = SEVERITIES[: SEVERITIES.index(least)]
+    # all severities are listed: only what never became a row is left out
     if not lower:
         return counted_only(store, window)
     filters = [In("severity", lower), *(In(name, listed(values)) for name, values in (where or {}).items())]

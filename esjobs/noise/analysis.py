@@ -82,9 +82,9 @@ def analyse(files: Iterable[Path], *, gate: float = GATE, precision: float = 0.0
         row = {"level": level, "n": n, "n_runs_skipped": n_runs[level] - n}
         if level in found:
             row |= _level_row(found[level], precision) | {"verdict": judged[level]}
-        if level in found and level > 0:
-            row["above"] = above(found[0.0].mean, found[level].mean)
-            row["mann_whitney_p"] = difference_p(clean, times[level])
+            if level > 0:
+                row["above"] = above(found[0.0].mean, found[level].mean)
+                row["mann_whitney_p"] = difference_p(clean, times[level])
         rows.append(row)
     notes = _notes(found[0.0].mean, judged, n_runs_skipped, gate)
     return Answer(pa.Table.from_pylist(rows, LEVELS_SCHEMA), notes)
@@ -136,17 +136,11 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
     everything = [read_runs([path]) for path in (off, on)]
     runs_of_both = [*everything[0], *everything[1]]
     same_configuration(runs_of_both)
-    # runs with injected noise measure something else
-    sides = [ungated([run for run in runs if run.level == 0], gate) for runs in everything]
-    times = [_times(kept, 0.0) for kept, _ in sides]
-    for path, values in zip((off, on), times, strict=True):
-        if len(values) < 2:
-            raise InputError(
-                f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or "
-                "raise the gate"
-            )
+    (times_off, skipped_off), (times_on, skipped_on) = (
+        _clean_times(path, runs, gate) for path, runs in zip((off, on), everything, strict=True)
+    )
     try:
-        found = cost(*times)
+        found = cost(times_off, times_on)
     except OverflowError:  # of exp, for a ratio beyond 1e308
         raise InputError(
             f"the times of {off} and {on} differ too much to measure a cost; check that both are in seconds"
@@ -156,16 +150,28 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Answer:
         "low_frac": found.low,
         "high_frac": found.high,
         "verdict": "seen" if found.seen else "not seen",
-        "mann_whitney_p": difference_p(*times),
-        "n_off": len(times[0]),
-        "n_on": len(times[1]),
-        "n_runs_skipped": sum(number for _, number in sides),
+        "mann_whitney_p": difference_p(times_off, times_on),
+        "n_off": len(times_off),
+        "n_on": len(times_on),
+        "n_runs_skipped": skipped_off + skipped_on,
     }
     n_noisy = sum(run.level > 0 for run in runs_of_both)
     notes = [_cost_sentence(found)]
     if n_noisy:
         notes.append(f"runs with injected noise, ignored: {n_noisy}")
     return Answer(pa.Table.from_pylist([row], COST_SCHEMA), tuple(notes))
+
+
+def _clean_times(path: Path, runs: Sequence[Run], gate: float) -> tuple[list[float], int]:
+    """Return the times of a file's runs that the gate lets through, and how many it does not."""
+    # runs with injected noise measure something else
+    kept, n_skipped = ungated([run for run in runs if run.level == 0], gate)
+    if len(kept) < 2:
+        raise InputError(
+            f"{path} has fewer than two remaining runs without noise (level 0); record more runs, or "
+            "raise the gate"
+        )
+    return _times(kept, 0.0), n_skipped
 
 
 def _cost_sentence(found: Cost) -> str:

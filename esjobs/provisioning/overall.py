@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from esjobs.core.arrays import Floats
 from esjobs.provisioning.matching import CONFIDENCE, Effect, verdict_of
 
 LEAST_CONTACTS = 3
@@ -33,9 +33,7 @@ class Overall:
         return verdict_of(self.low, self.high, high_is_good=high_is_good)
 
 
-def shared_errors(
-    effects: Sequence[Effect], kinds: Sequence[str], on: Sequence[date], days: int
-) -> npt.NDArray[np.float64]:
+def shared_errors(effects: Sequence[Effect], kinds: Sequence[str], on: Sequence[date], days: int) -> Floats:
     """Return covariances of errors of effects with common controls; 0 on the diagonal.
 
     Controls of different ``kinds`` differ. Contacts d days apart share part of the jobs: the correlation of
@@ -49,12 +47,12 @@ def shared_errors(
             errors[row, names[kind, name]] = error
     ordinal = np.array([day.toordinal() for day in on], np.float64)
     overlap = np.maximum(0.0, 1 - 1.5 * np.abs(ordinal[:, None] - ordinal) / days)
-    shared: npt.NDArray[np.float64] = (errors @ errors.T) * overlap
+    shared: Floats = (errors @ errors.T) * overlap
     np.fill_diagonal(shared, 0.0)
     return shared
 
 
-def overall(effects: Sequence[Effect], shared: npt.NDArray[np.float64] | None = None) -> Overall | None:
+def overall(effects: Sequence[Effect], shared: Floats | None = None) -> Overall | None:
     """Return the mean effect of comparable contacts, None below three.
 
     Random effects: each contact has its own effect, and an error from its interval. Spread after R.

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import nnls
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.provisioning.matching import Effect
 
 LEAST, ENOUGH = 40, 75
@@ -21,8 +21,6 @@ EARLIER = 5
 """Months before a score whose mean predicts beside it."""
 _CONFIDENCE = 0.96
 _LEAST_OTHERS = 8  # Three go to the line
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class _Pair:
     names: list[str]
     residuals: Floats
     units: Floats
-    apart: npt.NDArray[np.bool_]
+    apart: Mask
 
 
 def placebo_effects(
@@ -131,17 +129,20 @@ def _pair(
 ) -> _Pair | None:
     """Return a month and the next one; names ``apart`` are listed, without making the line."""
     before, after, past = months[at], months[at + 1], months[max(0, at - EARLIER) : at]
-    rows = [
-        (name, before[name], after[name], float(np.mean(scores)))
-        for name in sorted((before.keys() & after.keys()) - set(excluded))
+    both = (
+        (name, before[name], after[name]) for name in sorted(before.keys() & after.keys() - set(excluded))
+    )
+    rows = {
+        name: (first.score, float(np.mean(scores)), second.score, 1 / first.n_jobs + 1 / second.n_jobs)
+        for name, first, second in both
         if (scores := [month[name].score for month in past if name in month])
-    ]
-    is_apart = np.array([name in apart for name, *_ in rows], bool)
+    }
+    is_apart = np.array([name in apart for name in rows], bool)
     if (~is_apart).sum() < _LEAST_OTHERS:
         return None
-    design = np.array([[1.0, first.score, mean] for _, first, _, mean in rows])
-    y = np.array([second.score for _, _, second, _ in rows])
+    score, mean, y, spread = np.array(list(rows.values())).T
+    one = np.ones(len(rows))
+    design = np.column_stack([one, score, mean])
     # names apart do not bend the line that they are measured against
     solved = np.linalg.lstsq(design[~is_apart], y[~is_apart])[0]
-    units = np.array([[1.0, 1 / first.n_jobs + 1 / second.n_jobs] for _, first, second, _ in rows])
-    return _Pair([name for name, *_ in rows], y - design @ solved, units, is_apart)
+    return _Pair(list(rows), y - design @ solved, np.column_stack([one, spread]), is_apart)

@@ -8,10 +8,10 @@ from datetime import datetime
 from operator import attrgetter
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Ints
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
@@ -199,7 +199,7 @@ def read_results(
     return rows.take(pa.array(np.lexsort(ranks)) if rows.num_rows else pa.array([], pa.int64()))
 
 
-def _ranks(column: pa.ChunkedArray, descending: bool, first: Sequence[str]) -> npt.NDArray[np.int64]:
+def _ranks(column: pa.ChunkedArray, descending: bool, first: Sequence[str]) -> Ints:
     # distinct values are few: they are sorted once, and rows look up their ranks
     values = pc.unique(column).to_pylist()
     preferred = {value: rank for rank, value in enumerate(first)}
@@ -208,5 +208,5 @@ def _ranks(column: pa.ChunkedArray, descending: bool, first: Sequence[str]) -> n
     )
     rank_by_value = {**preferred, **{value: len(preferred) + rank for rank, value in enumerate(others)}}
     rank_of = np.array([rank_by_value.get(value, len(rank_by_value)) for value in values], np.int64)
-    ranks: npt.NDArray[np.int64] = rank_of[np.asarray(pc.index_in(column, pc.unique(column)))]
+    ranks: Ints = rank_of[np.asarray(pc.index_in(column, pc.unique(column)))]
     return ranks

@@ -14,7 +14,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.errors import PublishedError, ReopenError, StoreError
 from esjobs.core.query import Count, Filter, Query
 from esjobs.core.report import RunReport
-from esjobs.store.base import Change, JobStore
+from esjobs.store.base import Change, Hide, JobStore
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +43,15 @@ def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.
         if unknown:
             raise KeyError(f"table {table.name} has no column {sorted(unknown)[0]}")
     return pa.Table.from_pylist(listed, schema=table_schema(table))
+
+
+def replaced(
+    store: JobStore, table: tables.Table, partition: str, rows: Sequence[Mapping[str, object]]
+) -> Change:
+    """Write the rows of a partition beside the visible ones; without rows the partition is hidden."""
+    if not rows:
+        return Hide(table, partition)
+    return store.replace(table, partition, rows_table(table, rows).to_batches())
 
 
 def finite(value: Any) -> float | None:

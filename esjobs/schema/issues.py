@@ -12,6 +12,11 @@ AREAS = ("cpu", "gpu", "memory", "io", "mpi", "request")
 ISSUE_KINDS = ("detector", "tag")
 """Origin of an issue: a detector over time series, or a condition on footprint and record."""
 
+FEWEST_SAMPLES = 3
+"""Samples of a unit that a footprint must rest on to be judged by."""
+LEAST_COVERED = 0.5
+"""Share of the samples that duration and step promise that must be there for the same."""
+
 NOTHING_FOUND = ("a series is constant", "never busy")
 """Reasons for a missing measurement of a job that was observed."""
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.core.metrics import METRICS
 from esjobs.scores.families import WANTED, event_name
-from esjobs.scores.formulas import Flags, Floats
 
 _METRICS = frozenset(metric.name for metric in METRICS)
 
@@ -23,6 +22,7 @@ class Counters:
     def __init__(self, column: pa.MapArray) -> None:
         self._n_jobs = len(column)
         valid = column.is_valid().to_numpy(zero_copy_only=False)
+        # flat arrays in place of maps: a day has millions of counts, and few names
         lengths = np.diff(column.offsets.to_numpy())
         first, last = (column.offsets[0].as_py(), column.offsets[-1].as_py()) if len(column) else (0, 0)
         keys = column.keys.slice(first, last - first).dictionary_encode()
@@ -33,6 +33,7 @@ class Counters:
             column.items.slice(first, last - first).to_numpy(zero_copy_only=False), np.float64
         )
         number = {name: index for index, name in enumerate(WANTED)}
+        # names are read once each, not once per job
         wanted = np.array([number.get(event_name(key), -1) for key in keys.dictionary.to_pylist()], np.int64)
         codes = wanted[keys.indices.to_numpy()] if len(keys) else np.empty(0, np.int64)
         # figures of metrics (gpu_load.mean) stand among the counters, and are none
@@ -40,8 +41,9 @@ class Counters:
             [key.partition(".")[0] not in _METRICS for key in keys.dictionary.to_pylist()], np.bool_
         )
         counted = inside & events[keys.indices.to_numpy()]
-        self.present: Flags = np.bincount(of_job[counted], minlength=self._n_jobs) > 0
+        self.present: Mask = np.bincount(of_job[counted], minlength=self._n_jobs) > 0
         codes = np.where(inside, codes, -1)
+        # counts of one event stand together; -1, events of no score, before all of them
         order = np.argsort(codes, kind="stable")
         bounds = np.searchsorted(codes[order], np.arange(len(WANTED) + 1))
         self._of_event = {
@@ -60,7 +62,7 @@ class Counters:
             self._columns[event] = counts
         return self._columns[event]
 
-    def has_any(self, events: Sequence[str]) -> Flags:
+    def has_any(self, events: Sequence[str]) -> Mask:
         """True if a job has a count of at least one of the events: a mask, one entry per job."""
         has = np.zeros(self._n_jobs, np.bool_)
         for event in events:
@@ -68,9 +70,7 @@ class Counters:
                 has |= ~np.isnan(self.column(event))
         return has
 
-    def first(
-        self, events: Sequence[str], jobs: npt.NDArray[np.int64]
-    ) -> tuple[Floats, npt.NDArray[np.int64]]:
+    def first(self, events: Sequence[str], jobs: Ints) -> tuple[Floats, Ints]:
         """Return for each job the count of its first available event, and the event's index; -1: none."""
         counts = np.full(len(jobs), np.nan)
         index = np.full(len(jobs), -1, np.int64)

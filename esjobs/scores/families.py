@@ -52,7 +52,9 @@ class WarpEvent:
     factor: float
 
 
+# the processor unit, as libpfm and perf write it
 _PREFIX = re.compile(r"^(?:\w+::|(?:cpu|cpu_core|amd)/)")
+# of perf, PAPI and libpfm: what is counted, not which event
 _MODIFIER = re.compile(r"(?::[a-z]=\d+)+$|:[ukhgpsdiew]+$|/[ukhgpsdiew]*$")
 _MARKS = re.compile(r"[^a-z0-9]+")
 
@@ -82,6 +84,7 @@ def _family(name: str, row: Mapping[str, object]) -> Family:
     return Family(
         name,
         str(row["title"]),
+        # matched as a whole, so that a longer name is another model
         re.compile("|".join(f"(?:{pattern})" for pattern in listed("models"))),
         str(row["source"]),
         float(str(row.get("width", 0))),
@@ -128,6 +131,7 @@ SPELLED: Mapping[str, str] = {event_name(text): text for text in _written(_TABLE
 """Spelling of an event in messages: that of the table."""
 
 
+# raw strings of pilots come here, too: a grid has hundreds
 @lru_cache(maxsize=4096)
 def family_of(cpu_model: str | None) -> Family | None:
     """Return the family of a canonical CPU model, None if unknown.

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Floats, Ints, Mask
+from esjobs.core.arrow import job_keys
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, In, Present, Query, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
-from esjobs.schema.issues import FOOTPRINTS, ISSUES, MEASURES, NOTHING_FOUND
+from esjobs.schema.issues import FEWEST_SAMPLES, FOOTPRINTS, ISSUES, LEAST_COVERED, MEASURES, NOTHING_FOUND
 from esjobs.schema.pop import POP
 from esjobs.scores import formulas
-from esjobs.scores.formulas import Floats
 from esjobs.scores.reasons import Reasons, codes_of, first
-from esjobs.scores.scoring import Rows, Scored
+from esjobs.scores.scoring import Scored
 from esjobs.scores.settings import EfficiencySettings
 from esjobs.store.base import JobStore
 
@@ -31,12 +31,9 @@ NOT_JUDGED = {
     "io": "no detector of input and output could judge it",
 }
 _BUSY_GPUS, _BUSY_CORES = "gpu_load", "cpu_load"
+# without counters of warps: the share of time in which anything ran
 _GPU_SCORES = {"score_gpu": "gpu_sm_active", "score_gpumem": "gpu_mem_active"}
 _ONE_DAY = timedelta(days=1)
-# Samples of a unit without which nobody can be said to have watched; rules do without them, too
-_FEWEST_SAMPLES = 3
-# Share of the samples that may be missing for the same
-_MOST_MISSING = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,7 @@ class Findings:
     judged: dict[str, pa.Array]
     communication: tuple[pa.Array, Floats, Floats]
     gpu: dict[str, tuple[pa.Array, Floats]]
-    busy_cores: tuple[pa.Array, Floats, npt.NDArray[np.bool_]]
-
-
-def job_keys(sources: pa.Array, jobs: pa.Array) -> pa.Array:
-    """Return a unique text per job, from source and id."""
-    return pc.binary_join_element_wise(sources.cast(pa.string()), jobs.cast(pa.string()), "\x1f")
+    busy_cores: tuple[pa.Array, Floats, Mask]
 
 
 def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Findings:
@@ -70,6 +62,7 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
     on_gpus = (_BUSY_GPUS, *_GPU_SCORES.values())
     figures = ["source", "job_id", "metric", "scope", "mean", "job_mean", "n_samples", "n_units", "gap_frac"]
     seen = read_table(store, FOOTPRINTS, [on_day, In("metric", (*on_gpus, _BUSY_CORES))], figures)
+    # few samples count as none: an unobserved job has no score
     seen = seen.filter(pa.array(~_thin(seen)))
     issues, judged = {}, {}
     for area, detectors in _DETECTORS.items():
@@ -77,7 +70,7 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
         weights = [settings.weights.get(name, 0.0) for name in mine.column("severity").to_pylist()]
         # an issue whose share of the time is not known may concern all of it
         shares = mine.column("share_frac").combine_chunks().fill_null(1.0).to_numpy(zero_copy_only=False)
-        keys, weight = _keys(mine), np.array(weights, np.float64)
+        keys, weight = job_keys(mine), np.array(weights, np.float64)
         issues[area] = keys, weight, np.asarray(shares, np.float64)
         # information says nothing about lost time
         judged[area] = pc.unique(
@@ -86,7 +79,7 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
     gpu = {}
     for metric in on_gpus:
         rows = seen.filter(pc.equal(seen.column("metric"), metric))
-        gpu[metric] = _keys(rows), _numbers(rows, "mean")
+        gpu[metric] = job_keys(rows), _numbers(rows, "mean")
     return Findings(issues, judged, _communication(store, day), gpu, _busy_cores(seen))
 
 
@@ -99,7 +92,7 @@ def _judged(store: JobStore, on_day: Days, detectors: tuple[str, ...]) -> pa.Arr
     looked = pc.or_(
         pc.is_valid(rows.column("value")), pc.is_in(rows.column("reason"), pa.array(NOTHING_FOUND))
     )
-    return _keys(rows.filter(pc.and_(looked, pc.fill_null(rows.column("eligible"), False))))
+    return job_keys(rows.filter(pc.and_(looked, pc.fill_null(rows.column("eligible"), False))))
 
 
 def _communication(store: JobStore, day: date) -> tuple[pa.Array, Floats, Floats]:
@@ -113,7 +106,7 @@ def _communication(store: JobStore, day: date) -> tuple[pa.Array, Floats, Floats
     rows = read_table(store, POP, where, columns)
     rows = rows.filter(pc.fill_null(rows.column("main"), False))
     weight = _numbers(rows, "elapsed_s") * np.nan_to_num(_numbers(rows, "cpus"), nan=1.0)
-    return _keys(rows), _numbers(rows, "mpi_parallel_efficiency"), weight
+    return job_keys(rows), _numbers(rows, "mpi_parallel_efficiency"), weight
 
 
 def _numbers(rows: pa.Table, name: str) -> Floats:
@@ -121,17 +114,18 @@ def _numbers(rows: pa.Table, name: str) -> Floats:
     return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _busy_cores(seen: pa.Table) -> tuple[pa.Array, Floats, npt.NDArray[np.bool_]]:
+def _busy_cores(seen: pa.Table) -> tuple[pa.Array, Floats, Mask]:
     loads = seen.filter(pc.equal(seen.column("metric"), _BUSY_CORES))
+    # an unknown scope may be that of a node
     of_node = pc.equal(loads.column("scope"), "node").combine_chunks().fill_null(True)
-    return _keys(loads), _numbers(loads, "job_mean"), of_node.to_numpy(zero_copy_only=False)
+    return job_keys(loads), _numbers(loads, "job_mean"), of_node.to_numpy(zero_copy_only=False)
 
 
-def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
+def _thin(seen: pa.Table) -> Mask:
     """Return the mask of footprints with too few samples: no issue in them does not mean none."""
     n, units, gaps = (_numbers(seen, name) for name in ("n_samples", "n_units", "gap_frac"))
     with np.errstate(invalid="ignore"):
-        thin: npt.NDArray[np.bool_] = (n < _FEWEST_SAMPLES * units) | (gaps > _MOST_MISSING)
+        thin: Mask = (n < FEWEST_SAMPLES * units) | (gaps > 1 - LEAST_COVERED)
     return thin
 
 
@@ -151,6 +145,7 @@ def fingerprints_of(store: JobStore, window: Window) -> dict[date, str]:
     )
     rows: dict[date, list[str]] = {}
     for day, text in _reports(store, days):
+        # the report of a job may be of the day before or after
         for near in (day - _ONE_DAY, day, day + _ONE_DAY):
             rows.setdefault(near, []).append(text)
     for query in queries:
@@ -174,6 +169,7 @@ def scores_of_issues(keys: pa.Array, findings: Findings, mode: str, reasons: Rea
     scored = {}
     for name, area in SCORED_AREAS.items():
         issue_keys, weights, shares = findings.issues[area]
+        # a batch holds some of the day's jobs: issues of the other jobs are skipped
         job, mine = _shared_rows(issue_keys, keys)
         value = formulas.score_issues(weights[mine], shares[mine], job, len(keys), mode)
         codes = codes_of(len(keys))
@@ -187,6 +183,7 @@ def communication_of(keys: pa.Array, findings: Findings) -> Floats:
     """Return 100 x (1 - MPI parallel efficiency) of jobs, launches weighted by CPU time; NaN if unknown."""
     its_keys, efficiencies, weights = findings.communication
     job, mine = _shared_rows(its_keys, keys)
+    # a job may have started several programs, one report each
     lost = np.bincount(job, weights[mine] * (1.0 - efficiencies[mine]), len(keys))
     total = np.bincount(job, weights[mine], len(keys))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -213,11 +210,12 @@ def _gpu_mean(keys: pa.Array, findings: Findings, counters: pa.MapArray, metric:
     mean = np.array(recorded.fill_null(np.nan).to_numpy(zero_copy_only=False), np.float64)
     its_keys, values = findings.gpu[metric]
     job, mine = _shared_rows(its_keys, keys)
+    # a series counts before a number in the record
     mean[job] = values[mine]
     return mean
 
 
-def busy_cores_of(keys: pa.Array, findings: Findings, exclusive: npt.NDArray[np.bool_]) -> Floats:
+def busy_cores_of(keys: pa.Array, findings: Findings, exclusive: Mask) -> Floats:
     """Return the mean number of busy cores of jobs, NaN if unknown.
 
     The load average of a node is that of all its jobs and counts only where a job has the node alone.
@@ -229,14 +227,10 @@ def busy_cores_of(keys: pa.Array, findings: Findings, exclusive: npt.NDArray[np.
     return busy
 
 
-def _shared_rows(of: pa.Array, keys: pa.Array) -> tuple[Rows, Rows]:
+def _shared_rows(of: pa.Array, keys: pa.Array) -> tuple[Ints, Ints]:
     """Return positions in ``keys`` and in ``of`` of the keys that both have."""
     if not len(of):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     index = pc.index_in(of, keys).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     mine = np.flatnonzero(index >= 0)
     return index[mine], mine
-
-
-def _keys(rows: pa.Table) -> pa.Array:
-    return job_keys(rows.column("source").combine_chunks(), rows.column("job_id").combine_chunks())

@@ -9,16 +9,14 @@ performance analysis and counters architecture" (ISPASS 2014).
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from esjobs.core.arrays import Floats, Ints, Mask
 
 OUTSIDE = 1.0
 """A score further outside 0 to 100 is flagged: its counters are inconsistent."""
 
 
-def core_cycles(any_cycles: Floats, smt: Flags) -> Floats:
+def core_cycles(any_cycles: Floats, smt: Mask) -> Floats:
     """Return cycles of cores from counts of their threads: half of them with SMT.
 
     Valid if the counters of both threads of a core were summed, as a node monitor does.
@@ -72,7 +70,7 @@ def score_gpumem(dependency: Floats, throttle: Floats, active: Floats) -> Floats
     return 100.0 * _ratio(dependency + throttle, active)
 
 
-def clipped(unclipped: Floats) -> tuple[Floats, Flags]:
+def clipped(unclipped: Floats) -> tuple[Floats, Mask]:
     """Clip a score to 0 to 100; flag those outside by more than :data:`OUTSIDE`.
 
     >>> [float(part[0]) for part in clipped(np.array([104.0]))]
@@ -83,9 +81,7 @@ def clipped(unclipped: Floats) -> tuple[Floats, Flags]:
     return np.clip(unclipped, 0.0, 100.0), outside
 
 
-def score_issues(
-    weights: Floats, shares: Floats, job: npt.NDArray[np.int64], n_jobs: int, mode: str
-) -> Floats:
+def score_issues(weights: Floats, shares: Floats, job: Ints, n_jobs: int, mode: str) -> Floats:
     """Score of issues from their criticality and their share of the job's time, both 0 to 1.
 
     ``job``: job of each issue. ``mode`` "product": 100 x (1 - prod(1 - weight x share)), bounded and

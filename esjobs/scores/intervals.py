@@ -8,16 +8,13 @@ Jobs of one user, queue and application are correlated and form one cluster. Err
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, LEAST_ALIKE, NOISE_SIGMAS
 
 _CLUSTER = ("user", "queue", "application")
 LEAST_CLUSTERS = 5.0
 """Effective clusters, (sum of w)^2 / sum of w^2, required for an interval."""
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ def cluster_columns(by: str) -> tuple[str, ...]:
     return (*columns, "day") if by in ("queue", "user") else columns
 
 
-def means(name: Codes, weighted: Floats, weights: Floats, n_jobs: Floats, n_names: int) -> Means:
+def means(name: Ints, weighted: Floats, weights: Floats, n_jobs: Floats, n_names: int) -> Means:
     """Return means of ``n_names`` names from the sums of their clusters.
 
     ``name``: index of each cluster's name; ``weighted``: sum of w s; ``weights``: sum of w.
@@ -52,6 +49,7 @@ def means(name: Codes, weighted: Floats, weights: Floats, n_jobs: Floats, n_name
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(total > 0, over / total, np.nan)
         spread = _summed(name, (weighted - mean[name] * weights) ** 2, n_names)
+        # few clusters look too alike: the factor of the sandwich formula
         error = np.sqrt(spread * clusters / (clusters - 1)) / total
         valid = (jobs >= FEW_JOBS) & (total**2 / squares >= LEAST_CLUSTERS) & ~np.isnan(error)
     error = np.where(valid, error, np.nan)
@@ -61,18 +59,19 @@ def means(name: Codes, weighted: Floats, weights: Floats, n_jobs: Floats, n_name
     return Means(mean, np.maximum(mean - reach, 0.0), mean + reach, differs)
 
 
-def _summed(name: Codes, values: Floats, n_names: int) -> Floats:
+def _summed(name: Ints, values: Floats, n_names: int) -> Floats:
     return np.asarray(np.bincount(name, values, n_names), np.float64)
 
 
 def _differing(
-    mean: Floats, error: Floats, total: Floats, over: Floats, spread: Floats, valid: npt.NDArray[np.bool_]
+    mean: Floats, error: Floats, total: Floats, over: Floats, spread: Floats, valid: Mask
 ) -> list[bool | None]:
     """Return True for names beyond three standard errors from all others, outliers excluded."""
     if valid.sum() < 2:
         return [None] * len(mean)
     order = np.argsort(np.where(valid, mean, np.inf), kind="stable")
     up_to = np.cumsum(np.where(valid, total, 0.0)[order])
+    # the median by hours: a few bad names must not make all others look good
     middle = mean[order][np.searchsorted(up_to, up_to[-1] / 2)]
     typical = valid & (np.abs(mean - middle) <= NOISE_SIGMAS * error)
     found: list[bool | None] = []
@@ -80,6 +79,7 @@ def _differing(
         others = total > 0
         others[number] = False
         left = others & typical
+        # outliers are left out only while most of the hours remain to compare with
         if total[left].sum() >= LEAST_ALIKE * total[others].sum():
             others = left
         rest = total[others].sum()

@@ -27,6 +27,7 @@ def score_inputs(work: NightWork) -> str:
     windows = with_backfill(work, aggregated_days(work))
     digests = [] if out else [score_digest(work.store, window, work.settings) for window in windows]
     digest = content_id({"days": digests})
+    # predictions of scores belong to this step: they follow from new scores
     predicted = work.context.peers["similar.nightly_inputs"](work.context)
     return content_id({"scores": digest, **predicted}) if predicted else digest
 

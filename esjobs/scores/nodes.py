@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Floats, Ints
 from esjobs.records.clusters.description import Clusters, Subcluster
 from esjobs.records.names.cpu_models import CpuModel, resolve
-from esjobs.scores.formulas import Floats
 
 # What tells kinds of nodes apart
 _KEYS = ("cluster", "subcluster", "queue", "cpu_raw")
@@ -33,6 +32,7 @@ def nodes_of(batch: pa.RecordBatch, clusters: Clusters, assumed: int) -> Nodes:
     SMT comes from the record, else from the cluster description. Cores of a node: description, else the
     pilot's CPU string (all sockets; threads with SMT), else ``assumed``.
     """
+    # a batch of 100,000 jobs has some dozens of kinds of nodes: each is looked up once
     kinds, kind = _kinds([batch.column(name) for name in _KEYS])
     facts = [_facts(clusters.described(*names), raw) for *names, raw in kinds]
     of_jobs = pa.Table.from_pylist(facts, _FACTS).take(pa.array(kind))
@@ -53,6 +53,7 @@ _FACTS = pa.schema(
 def _facts(part: Subcluster | None, cpu_raw: str | None) -> dict[str, object]:
     model = resolve(cpu_raw)
     if model is None and part is not None:
+        # the description of a cluster is by hand: what the job saw counts first
         model = resolve(part.cpu_model)
     cores, origin = _cores(model, part)
     return {
@@ -67,11 +68,12 @@ def _cores(model: CpuModel | None, part: Subcluster | None) -> tuple[int | None,
     if part is not None and part.cores:
         return part.cores, "cluster"
     if model is not None and model.sockets and model.cores:
+        # the pilot counts threads as cores where SMT is on
         return model.cores * (2 if model.smt else 1), "cpu"
     return None, "assumed"
 
 
-def _kinds(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.NDArray[np.int64]]:
+def _kinds(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], Ints]:
     """Return the distinct rows of text columns, and the index of each row among them."""
     rows = len(columns[0])
     combined = np.zeros(rows, np.int64)

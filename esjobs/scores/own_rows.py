@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import table_schema
+from esjobs.core.arrow import job_keys, table_schema
 from esjobs.schema.scores import SCORES
-from esjobs.scores.findings import NOT_JUDGED, SCORED_AREAS, job_keys
+from esjobs.scores.findings import NOT_JUDGED, SCORED_AREAS
 from esjobs.scores.scoring import NO_COUNTERS, NO_GPU_COUNTERS
 from esjobs.scores.usage import NO_REQUEST
 
@@ -63,8 +63,9 @@ def own_and_shared(
     def split() -> Iterator[pa.RecordBatch]:
         nonlocal waiting, series, parts
         waiting = _without_usual(waiting)
+        # asked for only where a day is large enough to need it
         series = watched() if series is None else series
-        of_series = pc.is_in(job_keys(waiting["source"], waiting["job_id"]), value_set=series)
+        of_series = pc.is_in(job_keys(waiting), value_set=series)
         yield from waiting.filter(of_series).to_batches()
         waiting, ordinary = _most_idle(waiting.filter(pc.invert(of_series)), most)
         parts.append(_grouped(_summable(ordinary)))
@@ -76,10 +77,12 @@ def own_and_shared(
         if pc.any(scored).as_py():
             yield batch.filter(scored)
         waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch.filter(pc.invert(scored))])])
+        # twice as many, so that rows are sorted once per `most` jobs
         if waiting.num_rows > 2 * most:
             yield from split()
     if waiting.num_rows > most:
         yield from split()
+    # all jobs of a small day keep rows of their own, with their reasons
     yield from waiting.to_batches()
     if parts:
         yield from _rows(_grouped(pa.concat_tables(parts))).to_batches()
@@ -116,6 +119,7 @@ def _summable(rows: pa.Table) -> pa.Table:
 
 def _grouped(rows: pa.Table) -> pa.Table:
     keys = [*_KEYS, _PRESENT]
+    # one thread: sums must not depend on the order in which threads end
     made = rows.group_by(keys, use_threads=False).aggregate(
         [*((name, "sum") for name in _TOTALS), ("end_time", "max")]
     )

@@ -24,6 +24,7 @@ def predicted_sums(
 ) -> tuple[dict[str | None, Mapping[str, Any]], dict[str | None, float]]:
     """Return the sums by name with predictions added, and the predicted share of the hours."""
     sums: dict[str | None, Mapping[str, Any]] = dict(measured)
+    # a name that is only measured has a share of 0, one without any score none
     weights = {name: 0.0 for name, row in measured.items() if row["weights"]}
     for row in chosen.sums((by,), "value", _current(chosen), PREDICTED_SCORES).to_pylist():
         both = measured.get(row[by], {}), row
@@ -39,6 +40,7 @@ def with_predicted_jobs(chosen: Selection, rows: pa.Table, top: int | None) -> p
     listed = [{**row, PREDICTED_SHARE: 0.0} for row in rows.to_pylist()]
     for row in read_table(chosen.store, PREDICTED_SCORES, [*_current(chosen), *chosen.where]).to_pylist():
         if window is None or window.start <= row["end_time"] < window.end:
+            # tables of predictions hold whole days: the hours of the window are checked here
             same = {name: row[name] for name in rows.column_names if name in row}
             own = {"name": row["job_id"], "score": row["value"], PREDICTED_SHARE: 1.0}
             listed.append({**same, **_OF_A_JOB, **own})

@@ -161,7 +161,9 @@ def _names(chosen: Selection, by: str, predicted: bool) -> pa.Table:
 def _order(row: Mapping[str, Any], chosen: Selection) -> tuple[Any, ...]:
     sign, better = (1, "score_high") if chosen.score in BEST_IS_HIGH else (-1, "score_low")
     score = row["score"] or 0.0
+    # by the better end: first is who is certainly bad, not who may be
     end = score if row.get(better) is None else row[better]
+    # a name of one bad job is not the worst of the grid
     few = (row["n_scored"] or 0) < FEW_JOBS
     return (
         row["score"] is None,
@@ -205,6 +207,7 @@ def _row(
     return {
         "name": name,
         "score": mean,
+        # rounding of equal sums may exceed 1
         "coverage": min(1.0, weights / total) if total > 0 else None,
         "node_h": everything["node_h"],
         "n_jobs": int(everything["n_jobs"] or 0),
@@ -224,6 +227,7 @@ def _deviation(mean: float, square: float) -> float:
 
 def _jobs(chosen: Selection, top: int | None, predicted: bool) -> pa.Table:
     rows: list[dict[str, Any]] = []
+    # cut here, too: of a window that ends within a day the store gives whole days, without a limit
     for row in _worst_jobs(chosen, top):
         if top is not None and len(rows) == top:
             break

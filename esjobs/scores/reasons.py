@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Mask
+
 Codes = npt.NDArray[np.int32]
 
 NONE = 0
@@ -29,7 +31,7 @@ class Reasons:
         return pa.DictionaryArray.from_arrays(indices, pa.array(self.texts, pa.string())).cast(pa.string())
 
 
-def first(codes: Codes, where: npt.NDArray[np.bool_], code: int) -> None:
+def first(codes: Codes, where: Mask, code: int) -> None:
     """Set a reason on jobs that have none yet, in place."""
     codes[where & (codes == NONE)] = code
 

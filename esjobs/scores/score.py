@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import table_schema
+from esjobs.core.arrays import Floats, Mask
+from esjobs.core.arrow import job_keys, table_schema
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, In, Metric, Moment, Query, Select, Sum, SumWhere
@@ -35,10 +36,8 @@ from esjobs.scores.findings import (
     fingerprints_of,
     gpu_load_of,
     gpu_scores_of,
-    job_keys,
     scores_of_issues,
 )
-from esjobs.scores.formulas import Flags, Floats
 from esjobs.scores.nodes import Nodes, nodes_of
 from esjobs.scores.own_rows import own_and_shared
 from esjobs.scores.reasons import NONE, Reasons
@@ -107,6 +106,7 @@ def score(
     digest = _day_digest(store, window, weights, _digest(clusters))
     fingerprints = _digests(store, window, digest)
     stored = _stored_marks(store, window)
+    # days that had jobs when they were scored, and have none now
     emptied = set(stored) - set(fingerprints)
     # scores outlive jobs that an archive has dropped
     emptied -= set() if rebuild else forgotten_days(store, emptied)
@@ -123,6 +123,7 @@ def score(
         some = late.get(day)
         jobs, write = (store, store.replace) if some is None else (some.store, adding(store).add)
         rows = _scored_day(jobs, day, fingerprints[day], weights, clusters)
+        # rows of a million jobs a day are too many: those without findings share rows
         rows = own_and_shared(rows, weights.own_rows, partial(_watched, store, day))
         changes.append(write(SCORES, str(day), rows))
     if progress:
@@ -231,8 +232,7 @@ def _scored_day(
 def _watched(store: JobStore, day: date) -> pa.Array:
     """Return the keys of jobs with time series."""
     query = Query(("source", "job_id"), (Count("n"),), where=(Days("day", day, day),), over=FOOTPRINTS)
-    jobs = store.aggregate(query).table.combine_chunks()
-    return pc.unique(job_keys(jobs["source"], jobs["job_id"]))
+    return pc.unique(job_keys(store.aggregate(query).table))
 
 
 def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) -> dict[str, Any] | None:
@@ -242,6 +242,7 @@ def score_of_job(store: JobStore, source: str, job_id: str, settings: Sections) 
     """
     weights, clusters = settings.section(EfficiencySettings), clusters_of(settings)
     one = (In("source", (source,)), In("job_id", (job_id,)))
+    # stores may give an empty batch first
     for jobs in store.select(Select(FIELDS, where=one)):
         if jobs.num_rows:
             day = jobs.column("end_time")[0].as_py().date()
@@ -264,7 +265,7 @@ def scored_jobs(
     recorded = {name: _number(jobs.column(name)) for name in _NUMBERS}
     nodes = nodes_of(jobs, clusters, settings.cores_per_node)
     cores_from = _complete_cores(recorded, nodes)
-    keys = job_keys(jobs.column("source"), jobs.column("job_id"))
+    keys = job_keys(jobs)
     cpu_from = _complete_cpu_time(recorded, keys, findings, nodes)
     models = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
     counters = jobs.column("counters")
@@ -274,10 +275,12 @@ def scored_jobs(
         **scores_of_issues(keys, findings, settings.issues, reasons),
         "cpu_efficiency": efficiency(recorded, reasons),
     }
+    # before a report of TALP replaces the score: it has no variant
     by_issues = _exists(scored["score_io"]) | _exists(scored["score_mpi"])
     _prefer(scored, "score_mpi", communication_of(keys, findings))
     gpu_counters = _exists(scored["score_gpu"]) | _exists(scored["score_gpumem"])
     for name, of_series in gpu_scores_of(keys, findings, counters).items():
+        # not a score of warps beside one of activity: a job has one definition
         _prefer(scored, name, np.where(gpu_counters, np.nan, of_series))
     values = _values(scored)
     busy_gpus = gpu_share(recorded, gpu_load_of(keys, findings, counters))
@@ -289,6 +292,7 @@ def scored_jobs(
         "cpu_model": nodes.cpu_models,
         "variant": counted.variant,
         **values,
+        # stores add up columns, not formulas: squares make the spread of means
         **{f"{name}_sq": values[name] ** 2 for name in RANKED},
         **of_hours,
         **shares(recorded),
@@ -318,13 +322,14 @@ def scored_jobs(
         columns[f"{name}_reason"] = reasons.column(scored[name].codes)
         columns[f"{name}_from"] = _tenth(values[name], 1 if name in SCORE_NAMES else 100)
     beyond = scored["cpu_efficiency"].codes == reasons.code(BEYOND)
+    # a share made of an impossible CPU time is impossible, too
     columns["cores_used_frac"] = np.where(beyond, np.nan, columns["cores_used_frac"])
     schema = table_schema(SCORES)
     arrays = [_column(columns[item.name], item.type) for item in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _exists(scored: Scored) -> Flags:
+def _exists(scored: Scored) -> Mask:
     return ~np.isnan(scored.unclipped)
 
 
@@ -337,7 +342,7 @@ def _prefer(scored: dict[str, Scored], name: str, measured: Floats) -> None:
     )
 
 
-def _gpu_variant(values: Mapping[str, Floats], counters: Flags) -> pa.Array:
+def _gpu_variant(values: Mapping[str, Floats], counters: Mask) -> pa.Array:
     """Return the definition of each job's GPU scores."""
     has_score = ~np.isnan(values["score_gpu"]) | ~np.isnan(values["score_gpumem"])
     names = np.where(counters, "warps", "activity")
@@ -373,6 +378,7 @@ def _complete_cpu_time(
     # an assumed size of nodes does not tell who else is on them
     described = ~pc.equal(nodes.origin, "assumed").fill_null(True).to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
+        # all cores of its nodes: no other job can have made their load
         exclusive = described & (numbers["cores"] >= numbers["nodes"] * nodes.cores)
     busy = np.minimum(busy_cores_of(keys, findings, exclusive), numbers["cores"])
     from_load = busy * numbers["wall_s"]
@@ -383,6 +389,7 @@ def _complete_cpu_time(
 
 def _tenth(values: Floats, percent: int) -> Floats:
     """Return the lower edge of a value's 10 % bin; 100 belongs to the last bin."""
+    # percent: 1 for scores of 0 to 100, 100 for fractions
     return np.asarray(np.minimum(np.floor(values * percent / 10) * 10, 90.0), np.float64)
 
 

@@ -4,16 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.scores import formulas
 from esjobs.scores.counters import Counters
 from esjobs.scores.families import GPU_EVENTS, GPU_SHARES, SPELLED, Family, WarpEvent, family_of
-from esjobs.scores.formulas import Flags, Floats
 from esjobs.scores.reasons import NONE, Codes, Reasons, codes_of, first
-
-Rows = npt.NDArray[np.int64]
 
 NO_COUNTERS = "no counters"
 NO_GPU_COUNTERS = "no counters and no activity of GPUs"
@@ -73,6 +70,7 @@ def score_counters(
         has_score = ~np.isnan(cpu.unclipped[rows]) | ~np.isnan(mem.unclipped[rows])
         for suffix, of_suffix in own.suffixes:
             variant[rows[of_suffix & has_score]] = variants.code(f"{family.name}{suffix}")
+    # GPUs have one definition whatever the CPU
     gpu, gpumem = _gpu_scores(read, reasons)
     scores = dict(zip(COUNTER_SCORES, (cpu, mem, gpu, gpumem), strict=True))
     for scored in scores.values():
@@ -96,7 +94,7 @@ def _empty(jobs: int) -> Scored:
     return Scored(np.full(jobs, np.nan), codes_of(jobs))
 
 
-def _by_family(cpu_models: pa.StringArray, present: Flags) -> list[tuple[Family | None, str | None, Rows]]:
+def _by_family(cpu_models: pa.StringArray, present: Mask) -> list[tuple[Family | None, str | None, Ints]]:
     """Group jobs with counters by CPU family; each unknown model is its own group."""
     encoded = cpu_models.dictionary_encode()
     names = [*encoded.dictionary.to_pylist(), None]
@@ -118,21 +116,22 @@ def _by_family(cpu_models: pa.StringArray, present: Flags) -> list[tuple[Family 
 class _Counted:
     """Counts of some jobs and the reasons why formulas cannot use them."""
 
-    def __init__(self, counters: Counters, rows: Rows, reasons: Reasons) -> None:
+    def __init__(self, counters: Counters, rows: Ints, reasons: Reasons) -> None:
         self.codes = codes_of(len(rows))
         self._counters = counters
         self._rows = rows
         self._reasons = reasons
 
-    def needed(self, events: Sequence[str]) -> tuple[Floats, Rows]:
+    def needed(self, events: Sequence[str]) -> tuple[Floats, Ints]:
         """Return the first available event; jobs without one get a reason."""
         counts, index = self.looked_up(events)
         first(self.codes, index < 0, self._reasons.code(missing(events)))
         return counts, index
 
-    def looked_up(self, events: Sequence[str]) -> tuple[Floats, Rows]:
+    def looked_up(self, events: Sequence[str]) -> tuple[Floats, Ints]:
         """Return the first available event; jobs without one get no reason."""
         counts, index = self._counters.first(events, self._rows)
+        # of the event that was taken, so that the reason can name it
         for number, event in enumerate(events):
             with np.errstate(invalid="ignore"):
                 wrong = (index == number) & ((counts < 0) | np.isinf(counts))
@@ -140,7 +139,7 @@ class _Counted:
                 first(self.codes, wrong, self._reasons.code(f"impossible count: {SPELLED[event]}"))
         return counts, index
 
-    def because(self, where: Flags, why: str) -> None:
+    def because(self, where: Mask, why: str) -> None:
         """Set a reason on jobs that have none."""
         first(self.codes, where, self._reasons.code(why))
 
@@ -154,16 +153,16 @@ class _Family:
     """Scores of the jobs of one CPU family."""
 
     def __init__(
-        self, family: Family, counters: Counters, rows: Rows, smt: pa.BooleanArray, reasons: Reasons
+        self, family: Family, counters: Counters, rows: Ints, smt: pa.BooleanArray, reasons: Reasons
     ) -> None:
         self._family = family
         self._counters = counters
         self._rows = rows
         self._reasons = reasons
         mine = smt.take(pa.array(rows))
-        self._smt_recorded: Flags = mine.is_valid().to_numpy(zero_copy_only=False)
-        self._smt: Flags = mine.fill_null(False).to_numpy(zero_copy_only=False)
-        self.suffixes: list[tuple[str, Flags]] = [("", np.ones(len(rows), np.bool_))]
+        self._smt_recorded: Mask = mine.is_valid().to_numpy(zero_copy_only=False)
+        self._smt: Mask = mine.fill_null(False).to_numpy(zero_copy_only=False)
+        self.suffixes: list[tuple[str, Mask]] = [("", np.ones(len(rows), np.bool_))]
         # suffix of the variant's name, and the jobs that have it
 
     def cpu(self) -> Scored:
@@ -187,6 +186,7 @@ class _Family:
         loads, _ = counted.needed(self._events("load_stalls"))
         events = self._events("store_stalls")
         stores, index = counted.needed(events)
+        # another event of stalls makes another score: it must not be ranked with the first
         if "store_stalls" in self._family.variants:
             self.suffixes += [
                 (f"-{event.split('_', 2)[-1]}", (index == number) & (counted.codes == NONE))
@@ -206,6 +206,7 @@ class _Family:
         width = self._family.width
         slots, _ = counted.looked_up(self._events("slots"))
         cores, _ = counted.looked_up(self._events("core_cycles"))
+        # counted slots are exact; cycles make slots only by the width
         slots = np.where(np.isnan(slots), width * cores, slots)
         of_any, _ = counted.looked_up(self._events("any_cycles"))
         of_threads, _ = counted.looked_up(self._events("thread_cycles"))

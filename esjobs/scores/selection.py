@@ -52,6 +52,7 @@ class Selection:
         self, keys: Sequence[str], value: str, where: Sequence[Filter], table: Table, *, squares: bool = True
     ) -> pa.Table:
         """Return by keys the count of weighted scores and the sums behind their mean and its spread."""
+        # a shared row is many jobs; predictions have a row each
         jobs = Sum("n_jobs", "n_scored") if "n_jobs" in table.column_names else Count("n_scored")
         metrics: list[Metric] = [
             jobs,
@@ -60,6 +61,7 @@ class Selection:
         ]
         if squares:
             metrics.append(SumProduct(f"{value}_sq", self.weight, "squares"))
+        # a score without hours counts for no mean
         filters = (*self.where, *where, Present(self.weight))
         query = Query(tuple(keys), tuple(metrics), self.window, filters, over=table)
         return self.store.aggregate(query).table
@@ -78,6 +80,7 @@ class Selection:
         parts: dict[str, float] = defaultdict(float)
         for row in self._rows(query):
             parts[null if row[key] is None and null else str(row[key])] += row["hours"]
+        # exact, so that shares do not depend on the order of the rows
         total = math.fsum(parts.values())
         ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
         return {name: part / total for name, part in ordered}

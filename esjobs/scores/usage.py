@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from esjobs.scores.formulas import Floats, cpu_efficiency
+from esjobs.core.arrays import Floats
+from esjobs.scores.formulas import cpu_efficiency
 from esjobs.scores.reasons import Reasons, codes_of, first
 from esjobs.scores.scoring import Scored
 
@@ -21,6 +22,7 @@ def efficiency(recorded: Mapping[str, Floats], reasons: Reasons) -> Scored:
     """Return CPU efficiency (as ``unclipped``) and the reason if it is unusable."""
     codes = codes_of(len(recorded["wall_s"]))
     for name, why in _LACKING:
+        # a job without CPU time may have waited all the time: 0 is a value
         absent = np.isnan(recorded[name]) | ((recorded[name] <= 0) & (name != "cpu_s"))
         first(codes, absent, reasons.code(why))
     value = cpu_efficiency(recorded["cpu_s"], recorded["wall_s"], recorded["cores"])
@@ -86,6 +88,7 @@ def shares(recorded: Mapping[str, Floats]) -> dict[str, Floats]:
 
 def gpu_share(recorded: Mapping[str, Floats], load: Floats) -> Floats:
     """Return busy over requested GPUs (allocated ones if none were requested); ``load``: their mean load."""
+    # load is a mean over allocated GPUs, whether asked for or not
     return _share(load * recorded["gpus"], _else(recorded["requested_gpus"], recorded["gpus"]))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
 from esjobs.similar.knowledge import KnowledgeBase
@@ -12,7 +11,7 @@ from esjobs.similar.limits import TOLERATED_A, TOLERATED_B, farthest_similar, le
 from esjobs.similar.neighbours import Limits, neighbours, predicted
 from esjobs.similar.settings import SimilarSettings
 from fitters import Nearest
-from fitters.layout.arrays import Floats, Ints
+from fitters.layout.arrays import Floats, Ints, Mask
 
 Similarity = Callable[[int], Floats]
 """Program similarities of a job to all of the knowledge base, NaN if unknown."""
@@ -32,7 +31,7 @@ class LeftOut:
     spreads: Floats
 
     @property
-    def has_value(self) -> npt.NDArray[np.bool_]:
+    def has_value(self) -> Mask:
         """True if the job has a prediction: a mask, one entry per job."""
         return ~np.isnan(self.values)
 
@@ -49,7 +48,7 @@ def spaced(places: Ints, most: int) -> Ints:
     return places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
 
 
-def _derived_b(base: KnowledgeBase, score: str, targets: npt.NDArray[np.int64]) -> float:
+def _derived_b(base: KnowledgeBase, score: str, targets: Ints) -> float:
     found = farthest_similar(*_pairs(base, score, targets, None), TOLERATED_B)
     if found is None:
         raise NoResultError(
@@ -157,7 +156,7 @@ def _pairs(
 
 def _least_static(base: KnowledgeBase, similarities: dict[int, Floats]) -> float:
     values: list[Floats] = [np.empty(0)]
-    same: list[npt.NDArray[np.bool_]] = [np.empty(0, bool)]
+    same: list[Mask] = [np.empty(0, bool)]
     names = base.applications
     for index, found in similarities.items():
         comparable = ~np.isnan(found) & (names != "") & (base.runs != base.runs[index])

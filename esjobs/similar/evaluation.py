@@ -6,9 +6,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Ints
 from esjobs.core.errors import NoResultError
 from esjobs.schema.similar import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
 from esjobs.similar.calibration import LEVELS, calibrated
@@ -116,7 +116,7 @@ def _accuracy(found: LeftOut) -> dict[str, Any]:
     }
 
 
-def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
+def _coverage(found: LeftOut, folds: Ints) -> dict[str, float]:
     """Return the share of jobs of each fold within the errors from the other folds."""
     residuals, spreads, folds = found.residuals, found.spreads[found.has_value], folds[found.has_value]
     inside: list[list[bool]] = [[] for _ in LEVELS]
@@ -135,7 +135,7 @@ def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
     }
 
 
-def _folds(base: KnowledgeBase, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _folds(base: KnowledgeBase, places: Ints) -> Ints:
     names: Sequence[str] = [str(base.runs[index]) for index in places.tolist()]
     # by name, so that another job added to the base leaves the others in their folds
     return np.array([zlib.crc32(name.encode()) % _FOLDS for name in names], np.int64)

@@ -30,7 +30,7 @@ from esjobs.similar.prepared import (
 from esjobs.similar.settings import SimilarSettings
 from esjobs.store.base import JobStore
 from fitters import WarpedSeries
-from fitters.layout.arrays import Floats, Ints
+from fitters.layout.arrays import Floats, Ints, Mask
 
 Key = tuple[str, str]
 Row = Mapping[str, Any]
@@ -231,7 +231,7 @@ def _user(row: Row) -> tuple[Any, ...]:
     return ("user", row["user"]) if row["user"] is not None else (row["source"], "job", row["job_id"])
 
 
-def _half(runs: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.bool_]:
+def _half(runs: Sequence[tuple[Any, ...]]) -> Mask:
     """Return the mask of one half of the runs."""
     # by hash, for runs follow each other in time; crc32 is the same in every process, unlike hash()
     ordered = sorted(set(runs), key=lambda run: (zlib.crc32(repr(run).encode()), repr(run)))

@@ -1,9 +1,8 @@
 """Limits of similarity derived from the knowledge base."""
 
 import numpy as np
-import numpy.typing as npt
 
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Floats, Mask
 
 FAR_APART = 10.0
 """Difference from which scores are not similar, as in the paper."""
@@ -43,7 +42,7 @@ def farthest_similar(distances: Floats, differences: Floats, tolerated: float) -
     return float(distances[order[-1]])
 
 
-def least_static(similarities: Floats, same: npt.NDArray[np.bool_]) -> float:
+def least_static(similarities: Floats, same: Mask) -> float:
     """Return the least program similarity at which 90 % of pairs have the same application name.
 
     One of six steps; :data:`USUAL_STATIC` for too few pairs.

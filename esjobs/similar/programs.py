@@ -9,22 +9,21 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from esjobs.core.errors import NoResultError, StoreError, UsageError
+from esjobs.core.arrays import Floats
+from esjobs.core.errors import NoResultError, StoreError
 from esjobs.core.query import In
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
-from esjobs.records.jobs.resolution import select
-from esjobs.schema.scores import SCORES
+from esjobs.records.jobs.resolution import require_one_source, select
 from esjobs.schema.similar import EXECUTABLES
 from esjobs.similar.learned import LearnedSimilarity
+from esjobs.similar.similar import SHOWN_SCORES, scores_of
 from esjobs.similar.static import StaticSimilarity
 from esjobs.store.base import JobStore
 
 _RECORD = ("user", "project", "application", "executable")
-_SHOWN_SCORES = ("score_cpu", "score_mem")
 _N_SHARED = 5
 UNSCANNED = "whose program was not scanned"
 AMBIGUOUS = "with several programs of the recorded name"
@@ -40,7 +39,7 @@ COLUMNS = pa.schema(
         ("program", pa.string()),
         ("shared", pa.string()),
         *((name, pa.string()) for name in _RECORD),
-        *((name, pa.float64()) for name in _SHOWN_SCORES),
+        *((name, pa.float64()) for name in SHOWN_SCORES),
         ("source", pa.string()),
     ]
 )
@@ -116,12 +115,6 @@ def unpacked(packed: bytes) -> list[str]:
         raise StoreError("a stored list of symbols is damaged; scan again: esjobs symbols scan") from error
 
 
-def _scores_of(store: JobStore, jobs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    ids = In("job_id", tuple({row["job_id"] for row in jobs}))
-    rows = read_table(store, SCORES, [ids], ["source", "job_id", *_SHOWN_SCORES]).to_pylist()
-    return {(row["source"], row["job_id"]): row for row in rows}
-
-
 def _nothing_similar(job_id: str, left_out: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
     return (
@@ -162,7 +155,7 @@ def similar_programs(
     best, n_compared, left_out = _ranked(store, programs, target, index, near, window, top)
     if not best:
         raise NoResultError(_nothing_similar(job_id, left_out))
-    scores = _scores_of(store, best)
+    scores = scores_of(store, {row["job_id"] for row in best})
     rows = []
     for rank, row in enumerate(best, start=1):
         other = row.pop("place")
@@ -181,9 +174,7 @@ def _job(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
     rows = select(store, ["source", "job_id", *_RECORD], None, where=where).read_all().to_pylist()
     if not rows:
         raise NoResultError(f"no record of job '{job_id}' is stored; list jobs: esjobs jobs")
-    if len(rows) > 1:
-        sources = ", ".join(sorted(str(row["source"]) for row in rows))
-        raise UsageError(f"several sources have a job '{job_id}': {sources}; specify one: --source")
+    require_one_source(job_id, sorted(str(row["source"]) for row in rows))
     return dict(rows[0])
 
 
@@ -198,7 +189,7 @@ def _ranked(
     programs: Programs,
     target: Mapping[str, Any],
     index: int | str,
-    near: npt.NDArray[np.float64],
+    near: Floats,
     window: Window | None,
     top: int | None,
 ) -> tuple[list[dict[str, Any]], int, Counter[str]]:

@@ -1,7 +1,7 @@
 """Jobs that behaved most like one, and their largest difference."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.errors import NoResultError
 from esjobs.core.metrics import METRICS, metric
 from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
 from esjobs.publish.publication import read_table
-from esjobs.records.jobs.resolution import select
+from esjobs.records.jobs.resolution import require_one_source, select
 from esjobs.records.series.blocks import blocks
 from esjobs.schema.scores import SCORES
 from esjobs.schema.series import SERIES
@@ -31,7 +31,8 @@ from esjobs.similar.prepared import (
 from esjobs.store.base import JobStore
 
 _RECORD = ("user", "project", "application")
-_SHOWN_SCORES = ("score_cpu", "score_mem")
+SHOWN_SCORES = ("score_cpu", "score_mem")
+"""Scores shown beside similar jobs."""
 
 COLUMNS = pa.schema(
     [
@@ -41,7 +42,7 @@ COLUMNS = pa.schema(
         ("differs_in", pa.string()),
         ("differs_frac", pa.float64()),
         *((name, pa.string()) for name in _RECORD),
-        *((name, pa.float64()) for name in _SHOWN_SCORES),
+        *((name, pa.float64()) for name in SHOWN_SCORES),
         ("nodes", pa.int64()),
         ("series_s", pa.float64()),
         ("source", pa.string()),
@@ -113,10 +114,7 @@ def _source_and_metrics(store: JobStore, job_id: str, source: str | None) -> tup
     sources = sorted(set(rows.column("source").to_pylist()))
     if not sources:
         raise NoResultError(f"no time series of job '{job_id}' are stored; list series: esjobs show series")
-    if len(sources) > 1:
-        raise UsageError(
-            f"several sources have a job '{job_id}': {', '.join(sources)}; specify one: --source"
-        )
+    require_one_source(job_id, sources)
     return sources[0], set(rows.column("metric").to_pylist())
 
 
@@ -198,8 +196,7 @@ def _answer(
     ids = tuple({job.job_id for job in chosen})
     where = [In("job_id", ids)]
     records = _by_job(select(store, ["source", "job_id", *_RECORD], None, where=where).read_all())
-    scored = ["source", "job_id", *_SHOWN_SCORES]
-    scores = _by_job(read_table(store, SCORES, where, scored))
+    scores = scores_of(store, ids)
     rows = []
     for rank, (job, index) in enumerate(zip(chosen, nearest.places.tolist(), strict=True), start=1):
         shares = series.shares(values[0], index)
@@ -221,6 +218,12 @@ def _answer(
     return SimilarJobs(
         pa.Table.from_pylist(rows, schema=COLUMNS), names, len(candidates), nearest.n_warped, dict(left_out)
     )
+
+
+def scores_of(store: JobStore, ids: Iterable[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the shown scores of jobs by source and id."""
+    where = [In("job_id", tuple(ids))]
+    return _by_job(read_table(store, SCORES, where, ["source", "job_id", *SHOWN_SCORES]))
 
 
 def _by_job(rows: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:

@@ -32,7 +32,7 @@ from esjobs.schema.speed import FACTORS, FITS, SPEED, STABILITY_CHECKS
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.cost_priors import cost_priors
 from esjobs.speed.cut_off import mark_cut_off
-from esjobs.speed.factors import Factors
+from esjobs.speed.factors import LATER, Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.judging.changed_declarations import changed_declarations
@@ -43,7 +43,8 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.ranking import RANKED
 from esjobs.store.base import JobStore
 
-_NUMBERS = columns("k k_err k_raw k_err_stat k_err_int events_per_job k_via k_via_err efficiency")
+_FIT = ("level", "processing_type", "method")
+_NUMBERS = (*columns("k k_err k_raw k_err_stat k_err_int events_per_job efficiency"), *LATER)
 _COUNTS = columns("n_units n_tasks n_jobs n_buckets n_rejected n_cut")
 _TEXTS = ("reason", "sole_link", "records_doubt")
 
@@ -279,24 +280,22 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
 
 
 def _stored_fit(item: Mapping[str, Any], rows: pa.Table) -> Factors:
-    for key in ("level", "processing_type", "method"):
-        rows = rows.filter(pc.equal(rows.column(key), item[key]))
+    rows = rows.filter(pc.field("level") == item["level"])
+    rows = rows.filter(pc.field("processing_type") == item["processing_type"])
+    rows = rows.filter(pc.field("method") == item["method"])
+    texts: dict[str, Any] = {name: item[name] or "" for name in ("only_type", "left_out", "model_doubt")}
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names}
     component = columns["component"].astype(np.int64)
-    ranked = zip(columns["name"], *(rows.column(name).to_pylist() for name in RANKED), strict=True)
+    ranked = zip(columns["name"], rows.select(RANKED).to_pylist(), strict=True)
     return Factors(
-        level=item["level"],
-        processing_type=item["processing_type"],
-        method=item["method"],
+        **{name: item[name] for name in _FIT},
         name=columns["name"],
         component=component,
-        **{name: columns[name].astype(np.int64) for name in _COUNTS},
         status=columns["status"],
-        only_type=item["only_type"] or "",
-        left_out=item["left_out"] or "",
-        model_doubt=item["model_doubt"] or "",
         n_components=int(component.max(initial=-1)) + 1,
+        **{name: columns[name].astype(np.int64) for name in _COUNTS},
         **{name: columns[name].astype(float) for name in _NUMBERS},
-        **{name: np.array([text or "" for text in columns[name]], object) for name in _TEXTS},
-        ranking={name: dict(zip(RANKED, row, strict=True)) for name, *row in ranked if row[1] is not None},
+        **{name: pc.fill_null(rows.column(name), "").to_numpy(zero_copy_only=False) for name in _TEXTS},
+        **texts,
+        ranking={name: row for name, row in ranked if row["rank_low"] is not None},
     )

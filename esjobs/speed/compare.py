@@ -83,10 +83,8 @@ def runs_compared(
     return first, second
 
 
-def compare_runs(
-    store: JobStore, runs: tuple[StoredRun, StoredRun], methods: Collection[str] = ()
-) -> pa.Table:
-    """Return one row per name and method of either run; ``methods``: only these.
+def compare_runs(store: JobStore, runs: tuple[StoredRun, StoredRun], methods: Collection[str]) -> pa.Table:
+    """Return one row per name and method of either run; ``methods``: only these, if any are named.
 
     Changed verdicts come first: those from or to confirmed, then those between two comparisons, then others;
     then the rest, each by the largest ``sigma``. A name that neither run compared has no changed verdict.
@@ -118,9 +116,8 @@ def compare_runs(
             "show runs"
         )
     rows.sort(key=itemgetter(0))
-    columns = zip(*(row for _, row in rows), strict=True)
-    arrays = [pa.array(values, item.type) for values, item in zip(columns, _SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
+    columns = zip(*map(itemgetter(1), rows), strict=True)
+    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
 
 
 def verdict_changed(row: Mapping[str, Any]) -> bool:

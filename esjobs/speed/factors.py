@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.core.tables import columns
 from esjobs.records.tasks.keys import TaskKeys
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
@@ -21,6 +22,8 @@ NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
 UNKNOWN_COST = "start-up time unknown"
 CUT_OFF = "cut off"
+LATER = columns("k_err_type k_err_class k_err_cost k_err_shift k_err_queues k_via k_via_err")
+"""Columns that the steps after a fit fill."""
 
 
 @dataclass(frozen=True)
@@ -81,36 +84,34 @@ class Factors:
     n_rejected: Ints
     n_cut: Ints  # Task keys that a limit cuts off at each name
     efficiency: Floats  # CPU time over wall time x cores of the jobs behind each name
-    # Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its start-up time
-    k_err_type: Floats | None = None
-    k_err_class: Floats | None = None
-    k_err_cost: Floats | None = None
+    # Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, its start-up time, how far
+    # a failed test of the model moves it, and of CPU models their queues; NaN where a part is not known
+    k_err_type: Floats
+    k_err_class: Floats
+    k_err_cost: Floats
+    k_err_shift: Floats
+    k_err_queues: Floats
+    # Of queues outside the largest component, the factor that their CPU models tell, on its scale; else NaN
+    k_via: Floats
+    k_via_err: Floats
+    records_doubt: Texts  # Why the records of a name are in doubt, empty where they are not
     # The processing type of all jobs in the fit, where it is one: what they tell is about that type only
     only_type: str = ""
-    records_doubt: Texts | None = None  # Why the records of a name are in doubt, empty where they are not
-    # Part of ``k_err_int``: how far factors move where a test of the model fails; None if none fails
-    k_err_shift: Floats | None = None
-    k_err_queues: Floats | None = None  # Part of ``k_err_int`` of CPU models: their queues
     # Why less than half of the jobs, or of the tasks, are in the fit; empty where more are
     left_out: str = ""
     model_doubt: str = ""  # Tests of the model that failed, in words; empty if none did
     # By name, its grade, interval of ranks, and likely factor; see ``ranking``
     ranking: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    # Of queues outside the largest component, the factor that their CPU models tell, on its scale
-    k_via: Floats | None = None
-    k_via_err: Floats | None = None
 
     @property
     def via(self) -> Mask:
         """Mask of the names whose CPU models alone place them on the scale of the largest component."""
-        none = np.zeros(len(self.name), np.bool_)
-        return none if self.k_via is None else np.isfinite(self.k_via) & ~self.main
+        return np.isfinite(self.k_via) & ~self.main
 
     def on_scale(self, column: str) -> Floats:
         """Return k, k_raw or k_err on the scale of the largest component, through CPU models where needed."""
-        own: Floats = getattr(self, column)
         other = self.k_via_err if column == "k_err" else self.k_via
-        return own if other is None else np.where(self.via, other, own)
+        return np.where(self.via, other, getattr(self, column))
 
     @property
     def fit(self) -> dict[str, object]:
@@ -130,8 +131,6 @@ class Factors:
     @property
     def in_doubt(self) -> Mask:
         """Mask of the names whose records are in doubt."""
-        if self.records_doubt is None:
-            return np.zeros(len(self.name), np.bool_)
         return np.asarray(self.records_doubt != "", np.bool_)
 
 
@@ -299,12 +298,14 @@ def _factors(
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
     events_per_job, efficiency = _ratios(data, entered, position, count)
-    columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
+    later: dict[str, Any] = {name: np.full(count, np.nan) for name in LATER}
+    fitted: dict[str, Any] = {
+        name: _by_name(names, result, name) for name in ("k", "k_err", "k_err_stat", "k_err_int")
+    }
     if result is not None:
         units = result.units
         where = np.searchsorted(names, units.name.astype(str))
         good = units.status == "ok"
-        columns = {name: _by_name(names.astype(object), result, name) for name in columns}
         lost_link = (units.status == NO_COMMON_TASK) & (status[where] != NO_COMMON_TASK)
         was, why = status[where][lost_link], reason[where][lost_link]
         status[where], reason[where] = units.status, units.reason
@@ -331,7 +332,7 @@ def _factors(
         n_jobs=n_jobs,
         status=status,
         reason=reason,
-        k_raw=columns["k"],
+        k_raw=fitted["k"],
         events_per_job=events_per_job,
         sole_link=np.full(count, "", object),
         n_tasks=n_tasks,
@@ -340,10 +341,9 @@ def _factors(
         n_cut=np.bincount(position, data.cut.codes >= 0, count).astype(np.int64),
         efficiency=efficiency,
         n_components=int(component.max()) + 1 if count else 0,
-        k=columns["k"],
-        k_err=columns["k_err"],
-        k_err_stat=columns["k_err_stat"],
-        k_err_int=columns["k_err_int"],
+        records_doubt=np.full(count, "", object),
+        **fitted,
+        **later,
     )
 
 

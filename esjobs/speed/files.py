@@ -1,7 +1,7 @@
 """Fits from a table in a file, without a store: speed factors, and the line through the origin."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -127,7 +127,7 @@ def fit_file(
     """
     labels = [columns.task, columns.unit, columns.group]
     numbers = [columns.value, columns.cpu, columns.events, columns.jobs]
-    table = read_columns(path, [name for name in labels if name], [name for name in numbers if name])
+    table = read_columns(path, list(filter(None, labels)), list(filter(None, numbers)))
     if not table.num_rows:
         raise InputError(f"{path} has no rows; at least one is required")
     tables, summaries = [], []
@@ -135,29 +135,27 @@ def fit_file(
         try:
             result = _fit(part, columns, options)
         except fitters.FitError as error:
-            where = f", {columns.group} {group}" if columns.group else ""
+            where = "".join(f", {name} {value}" for name, value in group.items())
             raise InputError(f"{path}{where}: {error}") from error
         units = result.units.columns()
         rows = pa.table({name: _column(units[name], kind) for name, kind in _RESULT})
-        if columns.group is not None:
-            label = pa.repeat(pa.scalar(group, part.column(columns.group).type), rows.num_rows)
-            rows = rows.add_column(0, columns.group, label)
+        for name, value in group.items():
+            label = pa.repeat(pa.scalar(value, part.column(name).type), rows.num_rows)
+            rows = rows.add_column(0, name, label)
         tables.append(rows)
-        summaries.append({**({columns.group: group} if columns.group else {}), **_summary(result)})
+        summaries.append({**group, **_summary(result)})
     return pa.concat_tables(tables), summaries
 
 
-def _groups(table: pa.Table, group: str | None) -> list[tuple[Any, pa.Table]]:
+def _groups(table: pa.Table, group: str | None) -> Iterator[tuple[dict[str, Any], pa.Table]]:
+    """Yield the value of the group column, by its name, and the rows that have it; null comes last."""
     if group is None:
-        return [(None, table)]
-    values = pc.unique(table.column(group)).to_pylist()
-    order = sorted(values, key=lambda value: (value is None, value))
-    parts = []
-    for value in order:
-        column = table.column(group)
+        yield {}, table
+        return
+    column = table.column(group)
+    for value in sorted(pc.unique(column).to_pylist(), key=lambda value: (value is None, value)):
         chosen = pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type))
-        parts.append((value, table.filter(pc.fill_null(chosen, False))))
-    return parts
+        yield {group: value}, table.filter(pc.fill_null(chosen, False))
 
 
 def _fit(table: pa.Table, columns: Columns, options: Mapping[str, Any]) -> fitters.FitResult:

@@ -7,15 +7,16 @@ import numpy as np
 from esjobs.core.tables import columns
 from esjobs.publish.publication import finite
 from esjobs.records.names.sites import Sites
-from esjobs.speed.factors import METHODS, Fit
+from esjobs.speed.factors import LATER, METHODS, Fit
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_width
 from fitters import FitResult, MinuitMinimum
 from fitters.layout.arrays import Codes, Floats
 
-_NUMBERS = columns("k k_err k_err_stat k_err_int k_raw events_per_job efficiency")
-_SHARED = columns("k_err_type k_err_class k_err_cost k_err_shift k_err_queues")
+_NUMBERS = (*columns("k k_err k_err_stat k_err_int k_raw events_per_job efficiency"), *LATER)
 _COUNTS = columns("component n_units n_tasks n_jobs n_rejected n_cut")
+_TEXTS = ("reason", "sole_link", "records_doubt")
+_OF_MINUIT = columns("valid accurate ln_k_err edm n_calls cost agreement found_by")
 
 
 def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
@@ -25,10 +26,9 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
     position = data.name.used().codes
     count = len(factors.name)
     rho = _mean_rho(item, position, count)
-    parts = _shared_parts(item)
-    for index, name in enumerate(factors.name):
+    for index, (name, of_costs) in enumerate(zip(factors.name, _name_costs(item), strict=True)):
         unit = units.get(name, {})
-        site = sites.at(data.level, name)
+        site, guessed = sites.at(data.level, name) or (None, None)
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
@@ -38,42 +38,34 @@ def factor_rows(item: Fit, sites: Sites) -> Iterator[dict[str, object]]:
             "rho": finite(rho[index]),
             "n_buckets": int(unit.get("n_buckets", 0)),
             "status": factors.status[index],
-            "reason": factors.reason[index] or None,
-            "site": site.name if site else None,
-            "site_guessed": site.guessed if site else None,
-            "sole_link": factors.sole_link[index] or None,
+            **{column: getattr(factors, column)[index] or None for column in _TEXTS},
+            "site": site,
+            "site_guessed": guessed,
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),
-            **parts[index],
+            **of_costs,
             **factors.ranking.get(name, {}),
-            "k_via": finite(factors.on_scale("k")[index]) if factors.via[index] else None,
-            "k_via_err": finite(factors.on_scale("k_err")[index]) if factors.via[index] else None,
         }
 
 
-def _shared_parts(item: Fit) -> list[dict[str, object]]:
-    factors, names = item.factors, item.data.name.names.astype(str)
-    errors = {name: getattr(factors, name) for name in _SHARED}
-    costs = item.data.name_costs if METHODS[factors.method].corrected else None
-    standing_out = set() if costs is None else set(costs.standing_out().tolist())
-    rows = []
-    for index, code in enumerate(np.searchsorted(names, factors.name.astype(str)).tolist()):
-        doubt = None if factors.records_doubt is None else factors.records_doubt[index]
-        row: dict[str, object] = {
-            name: None if column is None else finite(column[index]) for name, column in errors.items()
+def _name_costs(item: Fit) -> list[dict[str, object]]:
+    """Return the columns of start-up times of each name; none where the method does not correct for them."""
+    factors, costs = item.factors, item.data.name_costs
+    if costs is None or not METHODS[factors.method].corrected:
+        return [{} for _ in factors.name]
+    numbers = {"cost_factor": np.exp(costs.costs.ln_f), "cost_factor_err": costs.costs.ln_f_err}
+    if costs.earlier is not None:
+        ln_f, variance = costs.earlier
+        numbers |= {"cost_prior": np.exp(ln_f), "cost_prior_err": np.sqrt(variance)}
+    standing_out = set(costs.standing_out().tolist())
+    codes = np.searchsorted(item.data.name.names.astype(str), factors.name.astype(str)).tolist()
+    return [
+        {
+            **{name: finite(column[code]) for name, column in numbers.items()},
+            "cost_stands_out": code in standing_out,
         }
-        row["records_doubt"] = doubt or None
-        if costs is not None:
-            row |= {
-                "cost_factor": finite(np.exp(costs.costs.ln_f[code])),
-                "cost_factor_err": finite(costs.costs.ln_f_err[code]),
-                "cost_stands_out": code in standing_out,
-            }
-        if costs is not None and costs.earlier is not None:
-            ln_f, variance = (column[code] for column in costs.earlier)
-            row |= {"cost_prior": finite(np.exp(ln_f)), "cost_prior_err": finite(np.sqrt(variance))}
-        rows.append(row)
-    return rows
+        for code in codes
+    ]
 
 
 def _mean_rho(item: Fit, position: Codes, count: int) -> Floats:
@@ -134,16 +126,17 @@ def _minuit(found: Sequence[MinuitMinimum]) -> dict[str, object]:
     # What Minuit's search found, over all components; nothing where it did not search.
     if not found:
         return {}
+    of = {name: [getattr(each, name) for each in found] for name in _OF_MINUIT}
     # Minuit's flag is about the error matrix, which HESSE makes for small fits only
-    with_hesse = all(bool(np.isfinite(each.ln_k_err).all()) for each in found)
+    with_hesse = np.isfinite(np.concatenate(of["ln_k_err"])).all()
     return {
-        "minuit_valid": all(each.valid for each in found),
-        "minuit_accurate": all(each.accurate for each in found) if with_hesse else None,
-        "minuit_edm": finite(max(each.edm for each in found)),
-        "minuit_calls": sum(each.n_calls for each in found),
-        "minuit_objective": finite(sum(each.cost for each in found)),
-        "minuit_agreement": finite(max(each.agreement for each in found)),
-        "found_by": "minuit" if all(each.found_by == "minuit" for each in found) else "own",
+        "minuit_valid": all(of["valid"]),
+        "minuit_accurate": all(of["accurate"]) if with_hesse else None,
+        "minuit_edm": finite(max(of["edm"])),
+        "minuit_calls": sum(of["n_calls"]),
+        "minuit_objective": finite(sum(of["cost"])),
+        "minuit_agreement": finite(max(of["agreement"])),
+        "found_by": "minuit" if set(of["found_by"]) == {"minuit"} else "own",
     }
 
 

@@ -199,13 +199,13 @@ def _apart(
     levels: dict[str, TaskSums] = {}
     taken_apart = [key for key, task in looked_at.items() if task.decision in _APART]
     periods = replace(sums.periods, without=taken_apart, number=numbers)
+    excluded = {key: task.reason for key, task in looked_at.items() if task.decision == "excluded"}
     for level, rows in sums.levels.items():
-        seen = [looked_at.get(key) for key in rows.task.names.tolist()]
-        split = np.array([task is not None and task.decision in _APART for task in seen], np.bool_)
-        aside = [task.reason if task is not None and task.decision == "excluded" else None for task in seen]
+        aside = [excluded.get(key) for key in rows.task.names.tolist()]
         of_task = fitters.factorise(aside, "mixed") if aside else rows.task
         marked = replace(rows, mixed=Labels(of_task.names, of_task.codes[rows.task.codes]))
         if parts is not None:
+            split = np.isin(rows.task.names, taken_apart)
             marked = renumbered(marked[~split[rows.task.codes]], keys, numbers)
             marked = joined(marked, _sums_of_parts(parts, level, keys))
         levels[level] = marked

@@ -1,6 +1,8 @@
 """Rows of ``tasks``: start-up time per job, and decision on mixed tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ def task_rows(
     costs: fitters.FixedCosts | None,
     looked_at: Mapping[int, MixedTask],
     min_bucket_jobs: int,
-    rho_scatter: Floats | None = None,
+    rho_scatter: Floats | None,
 ) -> Iterator[dict[str, object]]:
     """Yield one row per task key, as queues ran it, and one per task before its split.
 
@@ -32,11 +34,9 @@ def task_rows(
     events = np.bincount(index, rows.sums["events"], len(tasks))
     mixed = np.full(len(tasks), -1)
     mixed[index] = rows.mixed.codes
-    existing = {} if costs is None else {int(row["name"]): row for row in costs.tasks.rows()}
+    existing = _costs(costs, rho_scatter)
     for number, task in enumerate(tasks.tolist()):
         cost = existing.get(task, {})
-        if cost and rho_scatter is not None:
-            cost = {**cost, "rho_err": float(np.hypot(cost["rho_err"], rho_scatter[task] * cost["rho"]))}
         decision = _DECISIONS.get(cost.get("decision", ""), "kept")
         reason = cost.get("reason", "")
         if mixed[number] >= 0:
@@ -61,6 +61,17 @@ def task_rows(
                 "reason": found.reason,
                 **_kinds(found),
             }
+
+
+def _costs(costs: fitters.FixedCosts | None, rho_scatter: Floats | None) -> dict[int, dict[str, Any]]:
+    """Return the start-up times by task key; their errors include that queues differ."""
+    if costs is None:
+        return {}
+    table = costs.tasks
+    if rho_scatter is not None:
+        scatter = rho_scatter[table.name.astype(np.int64)] * table.rho
+        table = replace(table, rho_err=np.hypot(table.rho_err, scatter))
+    return {int(row["name"]): row for row in table.rows()}
 
 
 def with_decisions(

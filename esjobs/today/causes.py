@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.schema.today import OWNERS
-from esjobs.today.expected import Floats, Ints, divided, sum_by
+from esjobs.today.expected import divided, sum_by
 
 LEAST_SCORE = 8.0  # Of a term
 LEAST_PART = 0.02  # Of the excess, that a term explains
@@ -45,7 +45,7 @@ class Leaves:
         """True for failures."""
         return self.jobs is not None
 
-    def part(self, rows: npt.NDArray[np.bool_]) -> "Leaves":
+    def part(self, rows: Mask) -> "Leaves":
         """Return some of the leaves."""
         codes = {name: code[rows] for name, code in self.codes.items()}
         value, expected, variance = self.value[rows], self.expected[rows], self.variance[rows]
@@ -76,7 +76,7 @@ class Term:
     """
 
     literals: tuple[tuple[str, int], ...]
-    rows: npt.NDArray[np.bool_]
+    rows: Mask
     ratio: float
     excess: float
     score: float
@@ -110,7 +110,7 @@ def scan(
     return terms
 
 
-def term_of(leaves: Leaves, literals: tuple[tuple[str, int], ...], rows: npt.NDArray[np.bool_]) -> Term:
+def term_of(leaves: Leaves, literals: tuple[tuple[str, int], ...], rows: Mask) -> Term:
     """Return a part that somebody else named; it has no score."""
     ratio, added, _ = (float(each[1]) for each in _gain(leaves, rows * 1, leaves.exposed(dict(literals)), 2))
     return Term(literals, rows, ratio, float(leaves.excess[rows].sum()), 0.0, 1.0, added)

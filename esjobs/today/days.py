@@ -5,27 +5,14 @@ from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.schema.today import EFFICIENCY, FAILED, OWNERS
-from esjobs.today.expected import (
-    LAG,
-    Cells,
-    Expected,
-    Floats,
-    Ints,
-    Past,
-    Prior,
-    decay,
-    divided,
-    expect,
-    sum_by,
-)
+from esjobs.today.expected import LAG, Cells, Expected, Past, Prior, decay, divided, expect, sum_by
 from esjobs.today.findings import Literals
 from esjobs.today.scatter import covariances, overlaps, queue_levels, shared
 from esjobs.today.sums import DAYS_BACK, Sums
 
-Bools = npt.NDArray[np.bool_]
 SUSPECT = 4.0  # Surprise of a site whose day says nothing about tasks, and is not learned from
 PARTIAL = 0.5  # Of the usual jobs; a day with fewer is partial
 LEAST_DAYS = 7  # Days with jobs before the first that is judged
@@ -44,11 +31,12 @@ class Remembered:
     expected: Mapping[str, Floats] = field(default_factory=dict)
     variance: Mapping[str, Floats] = field(default_factory=dict)
     z: Mapping[str, Floats] = field(default_factory=dict)
-    frozen: Bools | None = None
-    apart: Mapping[str, Bools] = field(default_factory=dict)
+    frozen: Mask | None = None
+    apart: Mapping[str, Mask] = field(default_factory=dict)
 
-    def frozen_of(self, metric: str, places: int) -> Bools:
+    def frozen_of(self, metric: str, places: int) -> Mask:
         """Return the days of open incidents of a metric."""
+        # an open incident of one of them has spoilt the days of the other, too
         costs = metric.partition(":")[0] in (EFFICIENCY, FAILED)
         frozen = self.frozen if costs else self.apart.get(metric)
         return np.zeros((places, DAYS_BACK), np.bool_) if frozen is None else frozen
@@ -79,9 +67,9 @@ class Followed:
     age: int
     ended: int = 0
 
-    def touches(self, age: Ints) -> Bools:
+    def touches(self, age: Ints) -> Mask:
         """Return the mask of days before the judged one that belong to it."""
-        days: Bools = (age >= max(self.ended, 1)) & (age <= self.age)
+        days: Mask = (age >= max(self.ended, 1)) & (age <= self.age)
         return days
 
 
@@ -105,15 +93,18 @@ class Day:
         inside = (age >= 0) & (age <= DAYS_BACK)
         self.sums = sums.rows(inside)
         self.age: Ints = age[inside]
-        self.now: Bools = self.age == 0
+        self.now: Mask = self.age == 0
         self.past, self.followed = past, followed
         self.sites = tuple(sums.names["site"])
         self.n_sites = len(self.sites)
+        # at least one, so that a grid without tasks has sums as well
         self.shape = (self.n_sites, max(len(sums.names["task"]), 1), max(len(sums.names["kind"]), 1))
         self.ready = len(np.unique(self.age[~self.now])) >= LEAST_DAYS
         self.week, self.partial = self._volumes()
+        # a site without a part usually has no job by this hour
         self.so_far = np.array([1.0 if so_far is None else so_far.get(name, 0.0) for name in self.sites])
         if so_far is not None:
+            # a day that is not over has few jobs everywhere
             self.partial[:] = True
         self.learned = self._learned()
         self.cpu = self.sums.cpu_s
@@ -128,6 +119,7 @@ class Day:
         for literals, ratio in parts:
             rows = self.now
             for name, code in literals:
+                # categories of errors are codes of outcomes
                 rows = rows & (self.sums.codes["outcome" if name == "category" else name] == code)
             kept = np.where(rows, kept * ratio, kept)
         day = copy(self)
@@ -155,9 +147,7 @@ class Day:
         names = self.sums.names["outcome" if dimension == "category" else dimension]
         return names.index(name) if name in names else -1
 
-    def cells(
-        self, rows: Bools, over: Floats, under: Floats, n: Floats, level: Floats | None = None
-    ) -> Cells:
+    def cells(self, rows: Mask, over: Floats, under: Floats, n: Floats, level: Floats | None = None) -> Cells:
         """Return sums by site, task and day of rows, sorted. ``level``: of each row, from its queue."""
         codes, (n_sites, n_tasks, _) = self.sums.codes, self.shape
         key = (self.age * n_sites + codes["site"]) * n_tasks + codes["task"]
@@ -168,7 +158,7 @@ class Day:
         age, pair = np.divmod(keys, n_sites * n_tasks)
         return Cells(age, pair // n_tasks, pair % n_tasks, codes["kind"][rows][first], *added)
 
-    def levels(self, rows: Bools, over: Floats, under: Floats, soft: float) -> Floats:
+    def levels(self, rows: Mask, over: Floats, under: Floats, soft: float) -> Floats:
         """Return the level of each queue over that of its site, from the days that a base is learned from."""
         codes = self.sums.codes
         weight = rows * (self.age > LAG) * self.learned[codes["site"], self.age] * decay(self.age)
@@ -184,7 +174,7 @@ class Day:
         alone = np.zeros((1, *overlap.shape[1:]))
         return covariances(np.append(of_sites, 0.0), np.concatenate([overlap, alone]))
 
-    def expected(self, cells: Cells, prior: Prior, metric: str, suspects: Bools) -> Expected:
+    def expected(self, cells: Cells, prior: Prior, metric: str, suspects: Mask) -> Expected:
         """Return the expectation of the cells of the day."""
         skip = self.learned[cells.site, cells.age] * self._not_followed(cells, metric)
         return expect(cells, prior, self.shape, skip, suspects)
@@ -195,7 +185,7 @@ class Day:
         key = cells.site[cells.now] * n_tasks + cells.task[cells.now]
         return np.searchsorted(key, part.codes["site"] * n_tasks + part.codes["task"])
 
-    def by_site(self, rows: Bools, values: Floats) -> Floats:
+    def by_site(self, rows: Mask, values: Floats) -> Floats:
         """Return sums of rows by site, and of all."""
         sums = sum_by(self.sums.codes["site"][rows], values[rows], self.n_sites)
         return np.append(sums, sums.sum())
@@ -205,7 +195,7 @@ class Day:
         code = self.sums.codes["site"] * (DAYS_BACK + 1) + self.age
         return sum_by(code, values, self.n_sites * (DAYS_BACK + 1)).reshape(self.n_sites, -1)
 
-    def _volumes(self) -> tuple[Floats, Bools]:
+    def _volumes(self) -> tuple[Floats, Mask]:
         latest = ~self.now & (self.age <= WEEK)
         days = self.by_day(self.sums.n_jobs)
         n_recent = (days[:, 1 : WEEK + 1] > 0).sum(axis=1)

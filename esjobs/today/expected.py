@@ -8,11 +8,9 @@ the sites that run it.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from esjobs.core.arrays import Floats, Ints, Mask
 
 HALF_LIFE = 14.0  # Days after which a day counts half in a base
 MEMORY = 0.9  # Weight of a day in the factor of a task, per day of age
@@ -57,9 +55,9 @@ class Cells:
         return self.under * self.level
 
     @property
-    def now(self) -> npt.NDArray[np.bool_]:
+    def now(self) -> Mask:
         """Rows of the judged day."""
-        rows: npt.NDArray[np.bool_] = self.age == 0
+        rows: Mask = self.age == 0
         return rows
 
 
@@ -126,9 +124,7 @@ def spreads(cells: Cells, kinds: int) -> Floats:
     return np.clip(np.sqrt((square + 300 * 3 * 0.1**2) / (total + 300 * 3)), 0.03, 0.5)
 
 
-def expect(
-    cells: Cells, prior: Prior, shape: tuple[int, int, int], skip: Floats, suspects: npt.NDArray[np.bool_]
-) -> Expected:
+def expect(cells: Cells, prior: Prior, shape: tuple[int, int, int], skip: Floats, suspects: Mask) -> Expected:
     """Return the expectation of the judged day.
 
     ``shape``: numbers of sites, tasks and kinds. ``skip``: per row, 0 for a day that is not learned from,
@@ -185,7 +181,7 @@ def _cell_variance(cells: Cells, prior: Prior) -> Floats:
 
 
 def _lasting(
-    cells: Cells, expected: Floats, prior: Prior, learned: npt.NDArray[np.bool_], pair: Ints
+    cells: Cells, expected: Floats, prior: Prior, learned: Mask, pair: Ints
 ) -> tuple[Floats, Floats]:
     """Return by row the lasting factor of its task at its site, and how much of it the past settles.
 
@@ -264,10 +260,10 @@ def _bases(
     return (prior.own * over + due) / (prior.own * under + weight + 1e-300)
 
 
-def _has_past(cells: Cells, n_sites: int) -> npt.NDArray[np.bool_]:
+def _has_past(cells: Cells, n_sites: int) -> Mask:
     """True if sites have a week of days before the last ones."""
     days = np.unique(cells.site[cells.age > LAG] * 64 + cells.age[cells.age > LAG])
-    enough: npt.NDArray[np.bool_] = np.bincount(days // 64, minlength=n_sites) >= 7
+    enough: Mask = np.bincount(days // 64, minlength=n_sites) >= 7
     return enough
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import core_h, count, day_range, duration, many, percent
@@ -26,13 +27,13 @@ from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, LASTING
 from esjobs.store.base import JobStore
-from esjobs.today.incident_cost import LEAST_DAYS, Bools, Cost, Floats, cost_of
+from esjobs.today.findings import HOUR
+from esjobs.today.incident_cost import LEAST_DAYS, Cost, cost_of
 
 BASELINE_DAYS = 14
 """Days before an incident that it is compared with."""
 _FARTHEST = 28  # Days before it that the baseline may reach, past days that do not count
 _AFTER = 14  # Days after it on which the first usual one is looked for
-_HOUR = 3600.0
 _DAY = timedelta(days=1)
 _REASONS = 3  # Categories of errors in the sentence
 _OF_NODE = 0.5  # Share of the failed jobs, from which on a node is named that ran half as many of all
@@ -84,9 +85,9 @@ class Days:
     cpu: Floats
     hours: Floats
     failed: Floats
-    unknown: Bools
+    unknown: Mask
 
-    def of(self, days: Sequence[date]) -> Bools:
+    def of(self, days: Sequence[date]) -> Mask:
         """Return a mask of some days."""
         mask = np.zeros(self.cpu.shape[2], np.bool_)
         mask[[(day - self.first).days for day in days]] = True
@@ -133,11 +134,17 @@ def incident(store: JobStore, name: str, window: Window | None) -> Answer:
     row |= _numbers(cost, row["core_h"], [bool(each[inside].any()) for each in days.unknown[:, at]])
     row["cause"] = _cause(mine, window)
     row["available_share"] = None if declared is None else declared.available(site, window)
-    later = np.flatnonzero(cost.is_usual & (np.arange(len(inside)) > np.flatnonzero(inside)[-1]))
-    was_unusual = len(later) and not cost.is_usual[inside].all()
-    row["back_on"] = days.first + int(later[0]) * _DAY if was_unusual else None
+    row["back_on"] = _back_on(days.first, cost, inside)
     row["sentence"] = _sentence(row, _reasons(store, site, window), _node(store, site, window), good)
     return Answer(pa.Table.from_pylist([row], schema=_SCHEMA), title=f"incident at {site}")
+
+
+def _back_on(first: date, cost: Cost, inside: Mask) -> date | None:
+    """Return the first usual day after a window with an unusual one; ``first``: day of the arrays."""
+    later = np.flatnonzero(cost.is_usual & (np.arange(len(inside)) > np.flatnonzero(inside)[-1]))
+    if not len(later) or cost.is_usual[inside].all():
+        return None
+    return first + int(later[0]) * _DAY
 
 
 def parts(row: Mapping[str, Any]) -> pa.Table:
@@ -207,10 +214,10 @@ def read_days(store: JobStore, window: Window) -> Days:
         with_hours[int(not finished), at, day] |= value is not None
         if value is not None and finished:
             cell = at, strata[row["processing_type"], row["core_class"]], day
-            cpu[cell] += row["cpu_s"] / _HOUR
-            hours[cell] += value / _HOUR
+            cpu[cell] += row["cpu_s"] / HOUR
+            hours[cell] += value / HOUR
         elif value is not None:
-            failed[at, day] += value / _HOUR
+            failed[at, day] += value / HOUR
     return Days(start, sites, cpu, hours, failed, jobs & ~with_hours)
 
 

@@ -8,11 +8,9 @@ taken out. Source of the method: ratio estimator by strata, days as independent 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from esjobs.core.arrays import Floats, Mask
 
 LEAST_DAYS = 3
 """Days of a baseline; fewer show no spread."""
@@ -44,11 +42,11 @@ class Cost:
     excess: Estimate
     failed_usual: float
     failed: Estimate
-    is_usual: Bools
+    is_usual: Mask
 
 
 def cost_of(
-    cpu: Floats, hours: Floats, failed: Floats, site: int, window: Bools, baseline: Bools
+    cpu: Floats, hours: Floats, failed: Floats, site: int, window: Mask, baseline: Mask
 ) -> Cost | None:
     """Return the cost at a site; None with fewer than 3 days of baseline that have finished work.
 
@@ -84,7 +82,7 @@ def cost_of(
     return Cost(total, excess, share * total, beyond, is_usual)
 
 
-def usual_hours(cpu: Floats, hours: Floats, baseline: Bools) -> Floats:
+def usual_hours(cpu: Floats, hours: Floats, baseline: Mask) -> Floats:
     """Return the core-hours that the finished work of each site and day usually takes.
 
     The usual efficiency of a stratum is that of the site on the days of the baseline but the day itself,

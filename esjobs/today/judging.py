@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.schema.today import EFFICIENCY, FAILED
 from esjobs.today.causes import Leaves, main_code, partitions_of, scan
-from esjobs.today.days import WEEK, Bools, Day, Followed, Remembered
-from esjobs.today.expected import NIGHTS, Floats, onset
+from esjobs.today.days import WEEK, Day, Followed, Remembered
+from esjobs.today.expected import NIGHTS, onset
 from esjobs.today.findings import Finding, Literals, Range
 from esjobs.today.metrics import LEAST_OF_NIGHT, METRICS, ONSET_DAYS, PARTIAL_MORE
 from esjobs.today.scatter import FORETOLD, of_latest
@@ -46,7 +47,7 @@ class Judgement:
     streams: Mapping[str, Stream]
     findings: tuple[Finding, ...]
     week: Floats
-    partial: Bools
+    partial: Mask
 
 
 def judge(
@@ -72,20 +73,14 @@ def judge(
     }
     overall = surprise_everywhere(day, first[EFFICIENCY].sides)
     wide = tuple(Everywhere(day, leaves, overall, settings).parts()) if day.ready else ()
-    # a task is judged by other sites without what wide incidents do there, which has a factor of its own
-    usual = {metric: usual_day(day, of, wide, metric) for metric, of in leaves.items()}
-    last = {
-        metric: first[metric] if usual[metric] is day else make(usual[metric])
-        for metric, make in made.items()
-    }
-    sides = {
-        metric: replace(
-            of.sides,
-            observed=first[metric].sides.observed,
-            expected=of.sides.expected * factors(day, leaves[metric], wide, metric),
-        )
-        for metric, of in last.items()
-    }
+    usual, last, sides = {}, {}, {}
+    for metric, make in made.items():
+        # a task is judged by other sites without what wide incidents do there, which has a factor of its own
+        usual[metric] = usual_day(day, leaves[metric], wide, metric)
+        last[metric] = first[metric] if usual[metric] is day else make(usual[metric])
+        expected = last[metric].sides.expected * factors(day, leaves[metric], wide, metric)
+        observed = first[metric].sides.observed
+        sides[metric] = replace(last[metric].sides, observed=observed, expected=expected)
     categories = {
         number: factors(day, leaves[FAILED], wide, FAILED, leaves[FAILED].codes["category"] == number)
         for number in range(1, len(sums.names["outcome"]))
@@ -97,11 +92,11 @@ def judge(
     }
     shared = {metric: day.covariance(of.cells, metric) for metric, of in last.items()}
     sites = Sites(day, streams, leaves, wide, settings, shared, of_sites or {})
-    others = {metric: metric.stream(day) for metric in METRICS}
-    apart = (each for metric, stream in others.items() for each in metric.findings(day, stream))
-    found = (*sites.findings(), *(one.finding for one in wide if one.finding is not None), *apart)
-    streams |= {metric.name: stream for metric, stream in others.items()}
-    return Judgement(day.sites, streams, found, day.week, day.partial)
+    found = [*sites.findings(), *(one.finding for one in wide if one.finding is not None)]
+    for other in METRICS:
+        streams[other.name] = other.stream(day)
+        found += other.findings(day, streams[other.name])
+    return Judgement(day.sites, streams, tuple(found), day.week, day.partial)
 
 
 class Sites:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.core.numbers import binary_size, core_h, count, duration, percent
 from esjobs.schema.today import EVERYWHERE, THROUGHPUT, WAIT_EDGES_S
-from esjobs.today.days import LEAST_DAYS, Bools, Day
+from esjobs.today.days import LEAST_DAYS, Day
 from esjobs.today.expected import (
     LEAST_SURPRISE,
     MOST_SURPRISE,
     NIGHTS,
-    Floats,
     Past,
     Surprise,
     count_surprise,
@@ -115,7 +115,7 @@ def _learned(day: Day, metric: str, values: Floats) -> Floats:
     return np.where(frozen, np.nan, values[..., 1:])
 
 
-def _usual(day: Day, metric: str, values: Floats) -> tuple[Floats, Bools]:
+def _usual(day: Day, metric: str, values: Floats) -> tuple[Floats, Mask]:
     """Return the median of the days with jobs of each site, and True for sites that are busy."""
     before = _learned(day, metric, values)
     jobs = _learned(day, metric, day.by_day(day.sums.n_jobs))

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any
@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 from esjobs.core.errors import NoJobsError
 from esjobs.core.query import Count, Days, In, Query
 from esjobs.core.report import RunReport
-from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, replaced, tidy
 from esjobs.records.declared.downtimes import outages
 from esjobs.records.declared.values import known_sites
 from esjobs.records.names.sites import Sites
 from esjobs.schema.flags import FLAG_NOTES
 from esjobs.schema.today import EVERYWHERE, INCIDENT_NIGHTS, INCIDENTS, LASTING, STATES, TODAY_DAYS
-from esjobs.store.base import Change, Hide, JobStore
+from esjobs.store.base import Change, JobStore
 from esjobs.today.marked import marks_of
 from esjobs.today.onset import with_hour
 from esjobs.today.settings import TodaySettings
@@ -32,14 +31,6 @@ from esjobs.today.watching import Watch
 
 REPLAY_NIGHTS = 35
 """Nights that are judged again at most, where earlier ones are missing or changed."""
-_REMEMBERED = ("observed", "expected", "variance", "surprise")
-_COLUMNS = {
-    "observed": "observed_sum",
-    "expected": "expected_sum",
-    "variance": "variance",
-    "surprise": "surprise",
-}
-Incidents = Mapping[tuple[str, str], Incident]
 
 
 def update(
@@ -58,23 +49,30 @@ def update(
         raise NoJobsError("no jobs stored; load some: esjobs ingest")
     night = night or span.last.date()
     judged = _judged(store)
-    last = max([night, *(day for day in judged if day <= night + timedelta(days=REPLAY_NIGHTS))])
-    earliest = max(span.first.date(), night - timedelta(days=REPLAY_NIGHTS))
-    missing = [] if partial else [day for day in _days(earliest, night) if day not in judged]
-    first, last = min([night, *missing]), night if partial else last
-    window = Window.of_days(first - timedelta(days=DAYS_BACK), last)
+    nights = [night] if partial else _nights(span.first.date(), night, judged)
+    window = Window.of_days(nights[0] - timedelta(days=DAYS_BACK), nights[-1])
     made = make_sums(store, Window.of_days(night, night) if partial else window)
     if made:
         store.publish(made)
     sums = read_sums(store, window)
-    present = set(sums.column("day").to_pylist())
-    nights = [day for day in _days(first, last) if day in present]
-    eve = max((day for day in judged if day < first), default=None)
+    eve = max((day for day in judged if day < nights[0]), default=None)
+    nights = sorted({*nights}.intersection(sums.column("day").to_pylist()))
     sites = known_sites(store, window)
     walk = Walk(store, sums, sites, nights, eve, settings, usual_parts(store, sites) if partial else None)
     store.publish([], walk.changes)
     tidy(store)
     return walk.report(night, time.perf_counter() - began)
+
+
+def _nights(first: date, night: date, judged: Collection[date]) -> list[date]:
+    """Return the nights to judge: from the first that was not, to the last that rests on one of these.
+
+    ``first``: day of the first jobs.
+    """
+    replay = timedelta(days=REPLAY_NIGHTS)
+    missing = [day for day in _days(max(first, night - replay), night) if day not in judged]
+    later = [day for day in judged if day <= night + replay]
+    return _days(min([night, *missing]), max([night, *later]))
 
 
 def _judged(store: JobStore) -> set[date]:
@@ -102,6 +100,8 @@ class Walk:
         so_far: Mapping[str, float] | None = None,
     ) -> None:
         self._store, self._sums, self._sites, self._settings = store, sums, sites, settings
+        queues = [name or "" for name in pc.unique(sums.column("queue")).to_pylist()]
+        self._site_of = {queue: sites.of(queue).name for queue in queues}
         self._nights, self._eve, self._so_far = nights, eve, so_far
         self._of_night: dict[date, Sequence[Incident]] = {}
         self._n_sites: dict[date, int] = {}
@@ -112,9 +112,9 @@ class Walk:
             return []
         first = self._nights[0]
         start = first - timedelta(days=DAYS_BACK)
-        queues = pc.unique(self._sums.column("queue")).to_pylist()
-        sites = sorted({self._sites.of(queue or "").name for queue in queues})
-        watch = Watch(sites, start, self._nights[-1], self._settings, outages(self._store))
+        watch = Watch(
+            sorted({*self._site_of.values()}), start, self._nights[-1], self._settings, outages(self._store)
+        )
         before = Days("day", start, first - timedelta(days=1))
         watch.remember(read_table(self._store, TODAY_DAYS, [before]).to_pylist())
         if self._eve is not None:
@@ -131,16 +131,15 @@ class Walk:
             self._of_night[night] = watch.incidents
             self._n_sites[night] = len({row["site"] for row in rows} - {EVERYWHERE})
             rows = [row | {"mark": marks.get((night, row["site"]))} for row in rows]
-            written.append(_replaced(self._store, TODAY_DAYS, str(night), rows))
-            written.append(_replaced(self._store, INCIDENT_NIGHTS, str(night), _rows(watch.incidents)))
+            written.append(replaced(self._store, TODAY_DAYS, str(night), rows))
+            written.append(replaced(self._store, INCIDENT_NIGHTS, str(night), _rows(watch.incidents)))
         for state in STATES:
             of_state = [one for one in watch.incidents if one.state == state]
-            written.append(_replaced(self._store, INCIDENTS, state, _rows(of_state)))
+            written.append(replaced(self._store, INCIDENTS, state, _rows(of_state)))
         return written
 
     def _with_hour(self, one: Incident) -> Incident:
-        queues = [name or "" for name in pc.unique(self._sums.column("queue")).to_pylist()]
-        return with_hour(self._store, one, [name for name in queues if self._sites.of(name).name == one.site])
+        return with_hour(self._store, one, [name for name, site in self._site_of.items() if site == one.site])
 
     def report(self, night: date, seconds: float) -> RunReport:
         """Return the report of the requested night."""
@@ -161,12 +160,6 @@ class Walk:
 
 def _rows(incidents: Iterable[Incident]) -> list[dict[str, Any]]:
     return [asdict(one) for one in incidents]
-
-
-def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:
-    if not rows:
-        return Hide(table, partition)
-    return store.replace(table, partition, rows_table(table, rows).to_batches())
 
 
 def silences_of(store: JobStore) -> dict[str, Silence]:

@@ -7,14 +7,16 @@ that hits jobs as they end is a step. The better of both counts.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats, Ints
 from esjobs.core.keys import Bins, TimePart
-from esjobs.core.query import Count, Filter, In, Missing, Moment, Query, Range
+from esjobs.core.query import Count, Filter, In, Moment, Query, Range, exactly
 from esjobs.core.states import FAILED as FAILED_STATES
 from esjobs.core.states import FINISHED
 from esjobs.core.window import Window
@@ -22,7 +24,7 @@ from esjobs.schema.today import EFFICIENCY, EVERYWHERE, LASTING, OWNERS
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 from esjobs.today import sentences
-from esjobs.today.expected import Floats, Ints, sum_by
+from esjobs.today.expected import sum_by
 from esjobs.today.states import Incident
 from esjobs.today.sums import MEASURED, OUTCOMES, outcome
 
@@ -44,11 +46,11 @@ def with_hour(store: JobStore, one: Incident, queues: Sequence[str]) -> Incident
 
     ``queues``: of its site. Cost: one grouped query over the jobs of up to five days.
     """
-    if one.state not in LASTING or one.what or one.nights > NIGHTS or one.seen_on != one.night:
+    if not _is_new(one):
         return one
     window = Window.of_days(one.since - timedelta(days=BEFORE), one.night)
     metric, literals = sentences.literals_of(one.cause_key or sentences.key_of(one.metric or "", ()))
-    where = [condition for dimension, name in literals for condition in _conditions(dimension, name)]
+    where = [*chain.from_iterable(starmap(_conditions, literals))]
     if one.site != EVERYWHERE:
         where.append(In("queue", tuple(queues)))
     if metric == EFFICIENCY:
@@ -62,23 +64,24 @@ def with_hour(store: JobStore, one: Incident, queues: Sequence[str]) -> Incident
     return replace(dated, sentence=sentences.sentence(dated))
 
 
+def _is_new(one: Incident) -> bool:
+    """True if an incident costs core-hours, was seen in its last night, and is young enough to be dated."""
+    return one.state in LASTING and not one.what and one.nights <= NIGHTS and one.seen_on == one.night
+
+
 def _conditions(dimension: str, name: str) -> Iterable[Filter]:
     """Yield the filters of jobs of a part; failures of a category are picked from the answer."""
     if dimension == "task":
         task, _, kind = name.partition("\x1f")
-        yield _equal("task_id", task)
+        yield exactly("task_id", task or None)
         yield from _conditions("kind", kind)
     elif dimension == "kind":
         first, _, last = name.rpartition(", ")
         of_class = last if last in ("single", "multi") else ""
-        yield _equal("processing_type", first if of_class else name)
-        yield _equal("core_class", of_class)
+        yield exactly("processing_type", (first if of_class else name) or None)
+        yield exactly("core_class", of_class or None)
     elif dimension in ("queue", *OWNERS):
-        yield _equal(dimension, name)
-
-
-def _equal(field: str, value: str) -> Filter:
-    return In(field, (value,)) if value else Missing(field)
+        yield exactly(dimension, name or None)
 
 
 def _read(store: JobStore, query: Query) -> tuple[pa.Table, Ints]:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from esjobs.today.expected import FACTOR, MOST_OF_NIGHT, NIGHTS, Cells, Floats, Ints, divided, sum_by
+from esjobs.core.arrays import Floats, Ints
+from esjobs.today.expected import FACTOR, MOST_OF_NIGHT, NIGHTS, Cells, divided, sum_by
 
 PASSES = 3  # Levels of queues and of tasks are fitted in turn
 LATEST = 7  # Nights whose surprises are seen together

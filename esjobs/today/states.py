@@ -145,15 +145,14 @@ def _begun(
             return None
         latest = (night - before.until).days <= settings.reopen_nights
         return replace(before, night=night, change=None) if latest else None
-    state = "open" if found.costly else "noticed"
-    again = before is not None and before.state == "closed" and state == "open"
-    if again and before is not None:
-        seen = replace(before, state=state, change="reopened", until=None, quiet_nights=0)
+    if before is not None and before.state == "closed" and found.costly:
+        seen = replace(before, state="open", change="reopened", until=None, quiet_nights=0)
         return _seen(seen, found, night, found.cost)
+    state, change = ("open", "opened") if found.costly else ("noticed", "noticed")
     since = night - timedelta(days=found.began)
     site, what = Incident.key_of(found)
     identity = content_id({"site": site, "what": what, "since": since.isoformat()})
-    new = Incident(identity, night, found.site, state, "opened" if found.costly else "noticed", since)
+    new = Incident(identity, night, found.site, state, change, since)
     return _seen(new, found, night, found.cost, max(found.earlier, 0.0))
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.schema.today import EFFICIENCY, FAILED
-from esjobs.today.days import SUSPECT, Bools, Day
+from esjobs.today.days import SUSPECT, Day
 from esjobs.today.expected import (
     CELL_SD,
     Cells,
     Expected,
-    Floats,
     Past,
     Prior,
     Surprise,
@@ -101,7 +101,7 @@ def failures(day: Day) -> Expectations:
 
 
 def _leveled(
-    day: Day, rows: Bools, numbers: tuple[Floats, Floats, Floats], prior: Prior
+    day: Day, rows: Mask, numbers: tuple[Floats, Floats, Floats], prior: Prior
 ) -> tuple[Cells, Floats]:
     """Return cells whose denominators are weighted by the levels of their queues, and these levels."""
     over, under, _ = numbers
@@ -153,7 +153,7 @@ def failure_streams(
     of: Expectations,
     sides: Sides,
     category_factor: Mapping[int, Floats],
-    explained: Bools,
+    explained: Mask,
 ) -> dict[str, Stream]:
     """Return the streams of failures and of their categories.
 

@@ -6,10 +6,10 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.core.arrow import table_schema
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, Either, In, Metric, Missing, Moment, Query, Range, Sum
@@ -23,7 +23,6 @@ from esjobs.records.names.sites import Sites
 from esjobs.schema.today import DAY_SUMS, OWNERS, WAIT_EDGES_S, WAITED
 from esjobs.store.base import Change, JobStore
 from esjobs.store.merge import plain
-from esjobs.today.expected import Floats, Ints
 
 DAYS_BACK = 28
 """Days of the past that an expectation is made of."""
@@ -55,7 +54,6 @@ ADDED = (
 )
 """Columns of ``day_sums`` that are summed, beside the bins of waiting times."""
 MOST_UNKNOWN = 500  # CPU strings without a model that a query names; rarer ones count as known
-DIMENSIONS = ("site", "queue", "kind", "task", "outcome", *OWNERS)
 
 
 @dataclass(frozen=True)
@@ -79,15 +77,15 @@ class Sums:
     n_unknown_cpu: Floats
     waited: Floats
 
-    def rows(self, chosen: npt.NDArray[np.bool_]) -> "Sums":
+    def rows(self, chosen: Mask) -> "Sums":
         """Return some rows."""
         values = {name: getattr(self, name)[chosen] for name in ("day", *ADDED, "waited")}
         return replace(self, codes={name: code[chosen] for name, code in self.codes.items()}, **values)
 
     @property
-    def finished(self) -> npt.NDArray[np.bool_]:
+    def finished(self) -> Mask:
         """Rows of finished jobs."""
-        rows: npt.NDArray[np.bool_] = self.codes["outcome"] == 0
+        rows: Mask = self.codes["outcome"] == 0
         return rows
 
 
@@ -190,10 +188,7 @@ def of_days(table: pa.Table, window: Window) -> pa.Table:
 def sums_of(table: pa.Table, sites: Sites) -> Sums:
     """Return rows of ``day_sums`` as arrays; a queue without a site is its own."""
     queue, queues = _codes(table.column("queue"))
-    of_queue = [sites.of(name).name for name in queues]
-    site_names = sorted(set(of_queue))
-    number = {name: code for code, name in enumerate(site_names)}
-    site = np.array([number[name] for name in of_queue], np.int64)[queue] if queues else queue
+    of_queue, site_names = _codes(pa.array([sites.of(name).name for name in queues], pa.string()))
     kinds = pa.array(
         [
             ", ".join(filter(None, pair))
@@ -203,15 +198,16 @@ def sums_of(table: pa.Table, sites: Sites) -> Sums:
         ],
         pa.string(),
     )
-    kind, kind_names = _codes(kinds)
-    # a task may mix kinds, whose jobs are not alike
-    task, task_names = _codes(
-        pc.binary_join_element_wise(
-            table.column("task_id").fill_null(""), kinds, pa.scalar("\x1f"), null_handling="emit_null"
-        )
-    )
-    outcome, outcome_names = _outcomes(table)
-    owners = {name: _owners(table.column(name)) for name in OWNERS}
+    task = table.column("task_id").fill_null("")
+    coded = {
+        "site": (of_queue[queue], site_names),
+        "queue": (queue, queues),
+        "kind": _codes(kinds),
+        # a task may mix kinds, whose jobs are not alike
+        "task": _codes(pc.binary_join_element_wise(task, kinds, pa.scalar("\x1f"))),
+        "outcome": _outcomes(table),
+        **{name: _owners(table.column(name)) for name in OWNERS},
+    }
     numbers = {
         name: table.column(name).fill_null(0).to_numpy().astype(np.float64) for name in (*ADDED, *WAITED)
     }
@@ -219,22 +215,8 @@ def sums_of(table: pa.Table, sites: Sites) -> Sums:
     days = table.column("day").cast(pa.int32()).to_numpy().astype(np.int64) + date(1970, 1, 1).toordinal()
     return Sums(
         days,
-        {
-            "site": site,
-            "queue": queue,
-            "kind": kind,
-            "task": task,
-            "outcome": outcome,
-            **{name: code for name, (code, _) in owners.items()},
-        },
-        {
-            "site": site_names,
-            "queue": queues,
-            "kind": kind_names,
-            "task": task_names,
-            "outcome": outcome_names,
-            **{name: names for name, (_, names) in owners.items()},
-        },
+        {name: code for name, (code, _) in coded.items()},
+        {name: names for name, (_, names) in coded.items()},
         **numbers,
         waited=waited,
     )

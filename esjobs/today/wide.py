@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.schema.today import EFFICIENCY, EVERYWHERE, FAILED, OWNERS
 from esjobs.today.causes import Leaves, Term, main_code, partitions_of, scan, term_of
-from esjobs.today.days import Bools, Day, Followed
-from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Floats, Surprise, count_z, sum_by
+from esjobs.today.days import Day, Followed
+from esjobs.today.expected import LEAST_SURPRISE, MOST_SURPRISE, Surprise, count_z, sum_by
 from esjobs.today.findings import Finding, Literals, Range
 from esjobs.today.settings import TodaySettings
 from esjobs.today.streams import GRID_SD, Expectations, past_shares
@@ -170,7 +171,7 @@ def named(day: Day, literals: Sequence[tuple[str, int]]) -> Literals:
     )
 
 
-def _rows(day: Day, one: Followed, of: Leaves) -> Bools:
+def _rows(day: Day, one: Followed, of: Leaves) -> Mask:
     rows = np.ones(len(of.value), np.bool_)
     for dimension, name in one.literals:
         rows &= of.codes[dimension] == day.code(dimension, name)
@@ -210,7 +211,7 @@ def _of_one_task(of: Leaves, term: Term) -> Term:
     return replace(term_of(of, literals, of.codes["task"] == found[0]), score=term.score, share=term.share)
 
 
-def _is_part(of: Leaves, term: Term, one: Followed, rows: Bools) -> bool:
+def _is_part(of: Leaves, term: Term, one: Followed, rows: Mask) -> bool:
     """True if a part lost what an open incident of some other part loses, which goes on under its name."""
     if not one.literals:
         return False
@@ -247,7 +248,7 @@ def _base(day: Day, metric: str, literals: Literals) -> tuple[float, float]:
     return float(sums.n_jobs[rows].sum()), core
 
 
-def of_tasks(day: Day, wide: Sequence[Wide]) -> Bools:
+def of_tasks(day: Day, wide: Sequence[Wide]) -> Mask:
     """Return the mask of rows of the day whose failures a wide incident of their task or owner explains."""
     mask = np.zeros(len(day.age), np.bool_)
     for one in wide:
@@ -257,7 +258,7 @@ def of_tasks(day: Day, wide: Sequence[Wide]) -> Bools:
     return mask
 
 
-def factors(day: Day, of: Leaves, wide: Sequence[Wide], metric: str, rows: Bools | None = None) -> Floats:
+def factors(day: Day, of: Leaves, wide: Sequence[Wide], metric: str, rows: Mask | None = None) -> Floats:
     """Return by place what wide incidents do to the sum of its leaves, each measured at all other sites.
 
     ``rows``: of some leaves. Everywhere has 1: its expectation is that of the past.

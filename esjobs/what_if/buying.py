@@ -54,7 +54,9 @@ def buy(store: JobStore, measured: Measured, prices: Path | None = None) -> Answ
     where.append(In("method", (run.headline or "",)))
     rows: list[dict[str, Any]] = []
     for each in read_table(store, FACTORS, where, ["name", "k", "k_err", "component"]).to_pylist():
+        # factors of other components have a scale of their own
         if each["k"] is not None and each["component"] == 0:
+            # an offer knows better than a table of benchmarks
             machine = machines.get(each["name"], {}) | offers.get(each["name"], {})
             rows.append(_model(each, scores.get(each["name"]), machine))
     rows.sort(key=_order)
@@ -76,6 +78,7 @@ def _model(factor: Mapping[str, Any], measured: Any, machine: Mapping[str, float
     unit, score, error = "k", factor["k"], factor["k_err"] / factor["k"]
     if measured is not None:
         unit, score = measured.benchmark, measured.score
+        # shown is the score itself, not a difference: what is common to all models is an error, too
         error = float(np.hypot(measured.own, measured.line))
     row = {"cpu_model": factor["name"], "unit": unit, "score": score, "score_err": score * error, **machine}
     return row | _ratios(row, error)
@@ -87,6 +90,7 @@ def _ratios(row: Mapping[str, Any], error: float) -> dict[str, float]:
         ratios["score_per_eur"] = row["score"] * row["cores"] / row["price"]
         ratios["score_per_eur_err"] = ratios["score_per_eur"] * error
     if row.get("cores") and row.get("power_w"):
+        # score-hours of an hour over the kWh of that hour
         ratios["work_per_kwh"] = 1000.0 * row["score"] * row["cores"] / row["power_w"]
         ratios["work_per_kwh_err"] = ratios["work_per_kwh"] * float(np.hypot(error, POWER_ERROR))
     return ratios
@@ -120,6 +124,7 @@ def _machines(store: JobStore) -> dict[str, dict[str, float]]:
 
 def _machine(rows: list[dict[str, Any]]) -> dict[str, float]:
     cores = {float(row["cores"]) for row in rows}
+    # one name, several machines: which would be bought is unknown
     if len(cores) > 1:
         return {}
     powers = [row["power_w"] for row in rows if (row["power_w"] or 0.0) > 0]

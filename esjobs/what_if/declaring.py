@@ -25,9 +25,10 @@ from esjobs.schema.speed import SPEED
 from esjobs.store.base import JobStore
 from esjobs.what_if.placing import Measured
 
+# scores per core are of the order of 10: more is that of a machine, or a slip
 _LARGEST_SCORE = 10_000
 DRAIN_DAYS = 28
-"""Days before the drain whose median is what a day of it loses."""
+"""Days before the drain whose mean is what a day of it loses."""
 
 _DECLARED = pa.schema(
     [("queue", pa.string()), ("benchmark", pa.string())]
@@ -60,6 +61,7 @@ def declare(store: JobStore, measured: Measured, values: Mapping[str, float]) ->
     hours: dict[str, float] = {row["queue"]: row["core_h"] or 0.0 for row in jobs}
     _require_valid(values, hours, run.window)
     declared, scores = declared_values(store, run.window, "queue", hours), measured(store, run)
+    # a queue that declares nothing would declare in the unit in which it is measured
     benchmark = {queue: declared[queue].benchmark or _benchmark(scores.get(queue)) for queue in hours}
     now = {queue: each * (declared[queue].corepower or 0.0) for queue, each in hours.items()}
     new = now | {queue: hours[queue] * value for queue, value in values.items()}
@@ -122,6 +124,7 @@ def drain(store: JobStore, measured: Measured, site: str | None = None) -> Answe
     type at all sites. Raises :class:`NoJobsError` without such jobs. Cost: two queries, the flags of the run.
     """
     run, span = run_of_everything(store, SPEED, "fit"), stored_window(store)
+    # a window that begins before the data would make the mean of a day too small
     first = run.reach - timedelta(days=DRAIN_DAYS)
     window = Window(first if span is None else max(first, span.start), run.reach)
     sites, scores = known_sites(store, window), measured(store, run)
@@ -168,6 +171,7 @@ def _each_site(
         used[site] += row["core_h"] or 0.0
         # all hours of a failed job are lost, idle or not
         wasted[site] += row["lost_core_h"] or 0.0
+    # of finished jobs, as the rows: shares of sites add up to 1
     total = sum(row["core_h"] or 0.0 for row in jobs)
     rows: list[dict[str, Any]] = [
         {"site": site, "benchmark": benchmark, **_lost(listed, scores, window, total)}

@@ -9,21 +9,22 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.numbers import many
-from esjobs.core.query import Days, In, Missing, Query, Sum
+from esjobs.core.query import In, Query, Sum, exactly
 from esjobs.records.answer import Answer
 from esjobs.records.jobs.query import query_jobs
 from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import JobStore
 from esjobs.what_if.cells import (
     Cells,
-    FloatArray,
     efficiencies,
     efficiency_note,
+    last_days,
     read_cells,
     recent_efficiencies,
 )
 from esjobs.what_if.model import fit_model
 from esjobs.what_if.moving import model_notes
+from fitters.layout.arrays import Floats
 
 SHARE_DAYS = 28
 """Days from which the cores of a kind of work are drawn, in blocks of ``BLOCK_DAYS``."""
@@ -52,6 +53,7 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
     cells = read_cells(store)
     unit, *others = cells.units(task)
     start = cells.run.reach.date()
+    # first and last day are there as a whole
     days = (due - start).days + 1
     if days < 1:
         raise UsageError(f"{due} is over: the data end with {start - timedelta(days=1)}; use a later day")
@@ -68,7 +70,9 @@ def finish(store: JobStore, task: str, due: date, *, jobs: int | None = None, se
         if at is None or name not in cores or forecast.reason is not None:
             row["reason"] = forecast.reason or f"no job of this kind of work in {SHARE_DAYS} days"
         else:
+            # a stream per queue: another queue in the grid does not change the answer for this one
             rng = np.random.default_rng([seed, queue])
+            # one draw for all jobs: errors of task and queue are the same for each of them
             error = np.sqrt(forecast.error**2 + forecast.job_var / left + at[1])
             need = left * np.exp(forecast.ln_cpu_s - at[0] + error * rng.normal(size=DRAWS))
             row |= _chance(need, cores[name], waits.get(name), days, rng)
@@ -92,11 +96,12 @@ def _order(row: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _chance(
-    need: FloatArray, cores: FloatArray, waits: list[float] | None, days: int, rng: np.random.Generator
+    need: Floats, cores: Floats, waits: list[float] | None, days: int, rng: np.random.Generator
 ) -> dict[str, float | None]:
     """Return the columns of a queue that follow from drawn core-seconds; waiting of null counts as none."""
     needed, row = _days_needed(need, cores, rng), {"cores": float(np.mean(cores))}
     if waits is not None:
+        # of the first job only: the others wait while it runs
         needed += np.interp(100 * rng.random(DRAWS), _WAITS, waits) / 86_400.0
         row |= {"waiting_p50_s": waits[2], "waiting_p95_s": waits[4]}
     middle = float(np.median(needed))
@@ -104,29 +109,30 @@ def _chance(
     return row | chances
 
 
-def _days_needed(need: FloatArray, cores: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _days_needed(need: Floats, cores: Floats, rng: np.random.Generator) -> Floats:
     """Return days until drawn days of these cores reach the core-seconds needed; infinite beyond a year."""
+    # blocks of days, round the end: a week has a rhythm, and good days come together
     first = rng.integers(0, len(cores), (DRAWS, _HORIZON_DAYS // BLOCK_DAYS, 1))
     of_day = cores[(first + np.arange(BLOCK_DAYS)) % len(cores)].reshape(DRAWS, -1) * 86_400.0
     done = np.cumsum(of_day, axis=1)
     complete = (done < need[:, None]).sum(axis=1)
     row, last = np.arange(DRAWS), np.minimum(complete, done.shape[1] - 1)
+    # of the last day only what was still needed
     part = 1.0 - (done[row, last] - need) / np.maximum(of_day[row, last], 1e-9)
     return np.where(complete < done.shape[1], complete + part, np.inf)
 
 
-def _cores_by_day(store: JobStore, cells: Cells, unit: int) -> dict[str, FloatArray]:
+def _cores_by_day(store: JobStore, cells: Cells, unit: int) -> dict[str, Floats]:
     """Return the mean cores that each queue gave to the kind of work of a unit, by day, oldest first."""
-    last = cells.run.reach.date() - timedelta(days=1)
-    first = max(last - timedelta(days=SHARE_DAYS - 1), cells.run.window.first_day)
-    kind = cells.keys.processing_type[unit]
-    of_kind = Missing("processing_type") if kind is None else In("processing_type", (kind,))
-    where = (Days("day", first, last), In("core_class", (cells.keys.core_class[unit],)), of_kind)
+    days = last_days(cells.run, SHARE_DAYS)
+    kind, core_class = cells.keys.processing_type[unit], cells.keys.core_class[unit]
+    where = (days, In("core_class", (core_class,)), exactly("processing_type", kind))
     query = Query(("day", "queue"), (Sum("core_s", "core_s"),), where=where, over=BUCKETS)
-    found: dict[str, FloatArray] = {}
+    found: dict[str, Floats] = {}
     for row in store.aggregate(query).table.to_pylist():
-        by_day = found.setdefault(row["queue"], np.zeros((last - first).days + 1))
-        by_day[(row["day"] - first).days] += (row["core_s"] or 0.0) / 86_400.0
+        # days without a bucket are days without cores
+        by_day = found.setdefault(row["queue"], np.zeros((days.last - days.first).days + 1))
+        by_day[(row["day"] - days.first).days] += (row["core_s"] or 0.0) / 86_400.0
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,13 @@ from esjobs.store.base import JobStore
 from esjobs.what_if.cells import (
     MIN_JOBS,
     Cells,
-    IntArray,
     efficiencies,
     efficiency_note,
     read_cells,
     recent_efficiencies,
 )
 from esjobs.what_if.model import Forecast, Model, fit_model
+from fitters.layout.arrays import Ints
 
 _SCHEMA = pa.schema(
     [
@@ -93,10 +94,11 @@ def move(
         unit, n_jobs = int(cells.unit[cell]), float(cells.n_jobs[cell])
         length, cpu_s = float(cells.sums["events"][cell]) / n_jobs, float(cells.sums["cpu_s"][cell])
         forecast = model.forecast(unit, destination, length, without_task=task is not None)
-        last = recent_efficiencies(store, cells, unit) if task is not None else None
-        own = efficiency.of_task(unit, last)
-        unusual += filter(None, [efficiency_note(own, efficiency.within) if task is not None else None])
+        own = efficiency.of_task(unit, {} if task is None else recent_efficiencies(store, cells, unit))
+        if task is not None:
+            unusual += filter(None, [efficiency_note(own, efficiency.within)])
         at = efficiency.at(destination, int(kinds[unit]), own)
+        # buckets know one core or several, not how many
         of_class = 1.0 if cells.keys.core_class[unit] == "single" else cores
         parts.append(_Part(unit, scale * n_jobs, length, scale * cpu_s, of_class, at, forecast))
     fixed: dict[str, Any] = {
@@ -104,24 +106,25 @@ def move(
         "processing_type": processing_type,
         "from": origin,
         "to": target,
+        "n_common_tasks": _common_tasks(cells, source, destination),
     }
-    fixed["n_common_tasks"] = _common_tasks(cells, source, destination)
     rows = []
+    # a named task has few units, each of its own; a type has too many to show
     for each in zip(parts) if task else [parts]:
         row = fixed | _row(model, destination, each)
         rows.append(row | at_queue(store, cells, target, row["processing_type"]))
     table = pa.Table.from_pylist(rows, schema=_SCHEMA)
-    of_rows = (note for row in table.to_pylist() for note in _notes(row))
-    notes = [*of_rows, *unusual, *model_notes(model)]
+    notes = [*chain.from_iterable(map(_notes, table.to_pylist())), *unusual, *model_notes(model)]
     title = f"{task or processing_type} from {origin} to {target}"
     return Answer(table, tuple(notes), title=title, run=cells.run, details=model)
 
 
-def _chosen(cells: Cells, origin: str, target: str, units: list[int]) -> IntArray:
+def _chosen(cells: Cells, origin: str, target: str, units: list[int]) -> Ints:
     """Return the cells of units at the origin; :class:`UsageError` if it has none."""
     mine = np.isin(cells.unit, units)
     chosen = np.flatnonzero(mine & (cells.queue == cells.number(origin)))
     if origin == target or not chosen.size:
+        # where the jobs could be moved from
         ran = {cells.queues[number] for number in cells.queue[mine]} - {target}
         hint = accepted(origin, ran, "esjobs query --by queue")
         raise UsageError(f"no jobs to move from '{origin}' to '{target}'; {hint}")
@@ -152,12 +155,14 @@ def at_queue(store: JobStore, cells: Cells, queue: str, kind: str | None = None)
     try:
         rows = query_jobs(store, [], [*AT_QUEUE.values()], where=where + of_kind, window=cells.run.window)
     except NoJobsError:
+        # none of this type: memory and waiting of all jobs are better than nothing
         return at_queue(store, cells, queue) if of_kind else {}
     return {name: rows[metric][0].as_py() for name, metric in AT_QUEUE.items()}
 
 
 def _row(model: Model, target: int, parts: Sequence[_Part]) -> dict[str, Any]:
     """Sum over the units of a row, with the reason of the first one if none has a forecast."""
+    # a type of hundreds of tasks always has some without a forecast: counted, not a reason to refuse
     able = [part for part in parts if part.forecast.reason is None]
     jobs, every = (float(np.sum([part.n_jobs for part in some])) for some in (able, parts))
     row: dict[str, Any] = {"n_jobs": round(jobs), "n_jobs_left_out": round(every - jobs)}
@@ -186,8 +191,10 @@ def _variance(model: Model, parts: Sequence[_Part]) -> float:
     """Relative variance of a sum: errors of factors and of the type are common to units, others are not."""
     first = parts[0].forecast
     if len(parts) == 1:
+        # the mean of n jobs scatters less than a job, whatever the error of the forecast
         return first.error**2 + first.job_var / parts[0].n_jobs
     cpu_s = np.array([part.cpu_s for part in parts])
+    # relative errors of parts enter by their share in the sum
     shares = cpu_s / cpu_s.sum()
     own = np.array([part.forecast.own + part.forecast.job_var / part.n_jobs for part in parts])
     directions = np.array([part.forecast.direction for part in parts])
@@ -197,10 +204,12 @@ def _variance(model: Model, parts: Sequence[_Part]) -> float:
 def _wall(parts: Sequence[_Part], variance: float) -> dict[str, float]:
     """Efficiency and mean wall time of a job; empty where the target ran no such kind of work."""
     rated = [(part, part.efficiency) for part in parts if part.efficiency is not None]
+    # a mean over some of the tasks would look like one over all
     if len(rated) < len(parts):
         return {}
     core_s = np.array([part.cpu_s / np.exp(at[0]) for part, at in rated])
     cores, jobs, cpu_s = np.array([(part.cores, part.n_jobs, part.cpu_s) for part in parts]).T
+    # efficiencies of one queue err together: the widest stands for all
     wall_s, widest = float((core_s / cores).sum() / jobs.sum()), max(at[1] for _, at in rated)
     return {"efficiency": float(cpu_s.sum() / core_s.sum())} | _interval("wall_s", wall_s, variance + widest)
 
@@ -208,6 +217,7 @@ def _wall(parts: Sequence[_Part], variance: float) -> dict[str, float]:
 def _interval(
     name: str, value: float, variance: float, width: float = HALF_WIDTH_90, suffix: str = ""
 ) -> dict[str, float]:
+    # errors are relative: symmetric in the logarithm, so that no time is negative
     spread = float(np.exp(width * np.sqrt(variance)))
     return {name: value, f"{name}_low{suffix}": value / spread, f"{name}_high{suffix}": value * spread}
 
@@ -216,6 +226,7 @@ def _of_unit(cells: Cells, target: int, part: _Part) -> dict[str, Any]:
     """Columns that a single unit has: its key, what the target ran of it, and the interval of a job."""
     _, core_class, processing_type, _ = cells.keys.parts(part.unit)
     row: dict[str, Any] = {"core_class": core_class, "processing_type": processing_type}
+    # beside the forecast, which does not use it: people see whether it can be believed
     existing = np.flatnonzero((cells.unit == part.unit) & (cells.queue == target))
     if existing.size:
         per_event = float(np.exp(cells.ln_cost[existing[0]]))

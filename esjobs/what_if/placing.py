@@ -67,6 +67,7 @@ def place_cores(
         mine = of_type & (cells.queue == number.get(each["queue"], -1))
         core_s, cpu_s = cells.sums["core_s"][mine], float(cells.sums["cpu_s"][mine].sum())
         if each["queue"] in scores and core_s.sum():
+            # efficiencies of tasks are independent: their errors add up in squares
             error = scatter * float(np.linalg.norm(core_s) / core_s.sum())
             row = _work(cores, scores[each["queue"]], cpu_s / float(core_s.sum()), error)
             rows.append(row | {"queue": each["queue"]} | {name: each[of] for name, of in _METRICS.items()})
@@ -96,12 +97,14 @@ def _work(cores: int, score: Any, efficiency: float, error: float) -> dict[str, 
 
 
 def _memory(row: Mapping[str, Any]) -> float:
+    # unknown: fits where nothing is demanded
     return float(row["mem_per_core_max_gb"] or 0.0)
 
 
 def _ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def rank(row: Mapping[str, Any]) -> int:
         peers = (each for each in rows if each["benchmark"] == row["benchmark"])
+        # no order where intervals overlap
         return 1 + sum(1 for each in peers if each["work_h_low"] > row["work_h_high"])
 
     ordered = sorted(rows, key=lambda row: (row["benchmark"], -row["work_h"]))

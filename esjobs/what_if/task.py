@@ -69,6 +69,7 @@ def task_story(store: JobStore, task: str) -> Answer:
     cells = read_cells(store)
     units, where = cells.units(task), [written("task_id", "=", [task])]
     model, window, efficiency = fit_model(cells), cells.run.window, efficiencies(cells)
+    # the units of a task are its core classes: that of most jobs stands for it
     own = efficiency.of_task(units[0], recent_efficiencies(store, cells, units[0]))
     kind = int(cells.keys.kinds()[units[0]])
     jobs = query_jobs(store, ["queue"], [*_JOBS.values()], where=where, window=window).to_pylist()
@@ -78,14 +79,17 @@ def task_story(store: JobStore, task: str) -> Answer:
     for each in jobs:
         n_jobs, failed = of_queue[each["queue"]]
         base = {"queue": each["queue"], **{name: each[metric] for name, metric in _JOBS.items()}}
-        if n_jobs > each["jobs"]:
-            base["usual_failure_rate"] = (failed - (each["failed"] or 0)) / (n_jobs - each["jobs"])
+        # what is usual must not hold the task: at a small queue it may be most of the jobs
+        others, failed = n_jobs - each["jobs"], failed - (each["failed"] or 0)
+        base["usual_failure_rate"] = failed / others if others > 0 else None
         found = []
         if each["queue"] in cells.queues:
             found, number = _ratios(model, units, each["queue"]), cells.number(each["queue"])
             if number in own.part:
+                # here, too, without the task itself
                 usual = efficiency.mean[number, kind] - own.part[number]
                 base["usual_efficiency"] = float(np.exp(usual))
+        # a queue that only failed has no CPU time to compare, but a row
         rows += [base | ratio for ratio in found or [{}]]
     unusual = filter(None, [efficiency_note(own, efficiency.within)])
     notes = (_site_or_task(rows), *unusual, *_stragglers(rows), *model_notes(model))
@@ -115,6 +119,7 @@ def _ratios(model: Model, units: Sequence[int], queue: str) -> list[dict[str, An
         row: dict[str, Any] = {"core_class": cells.keys.core_class[unit]}
         if forecast.reason is None:
             ln_ratio = float(np.log(cpu_s / n_jobs)) - forecast.ln_cpu_s
+            # the forecast is of a mean job; what was seen is a mean of n
             error = float(np.sqrt(forecast.error**2 + cells.job_var[mine[0]] / n_jobs))
             low, high = (float(np.exp(ln_ratio + side * HALF_WIDTH_90 * error)) for side in (-1, 1))
             row |= {"cpu_ratio": float(np.exp(ln_ratio)), "cpu_ratio_low": low, "cpu_ratio_high": high}
@@ -132,10 +137,12 @@ def _site_or_task(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
+    # a queue has a row per core class, all with the same failures
     queues = list({row["queue"]: row for row in rows if row["failure_rate"] is not None}.values())
     failing = list(filter(_fails, queues))
     if not failing:
         return _failing_anyway(queues) or "failures are as usual"
+    # one queue alone cannot tell the task from the site
     if len(failing) > len(queues) / 2 and len(queues) > 1:
         share = percent(sum(row["failed"] for row in queues) / sum(row["n_jobs"] for row in queues))
         return f"task: {share} of its jobs fail, more than usual at {len(failing)} of {len(queues)} queues"
@@ -145,21 +152,22 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _failing_anyway(queues: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a sentence about queues at which other jobs fail as often as those of the task."""
-    usual = [row["usual_failure_rate"] for row in queues if row.get("usual_failure_rate") is not None]
-    median = float(np.median(usual)) if usual else 0.0
-    ill = [
-        row
-        for row in queues
-        if row["failed"] >= _LEAST_FAILED
-        and min(row["failure_rate"], row.get("usual_failure_rate") or 0.0) > FAILS_MORE * median
-    ]
-    shares = ((row["queue"], percent(row["failure_rate"]), percent(row["usual_failure_rate"])) for row in ill)
-    listed = ", ".join(f"{queue} ({mine}, {usual} of its other jobs)" for queue, mine, usual in shares)
-    return f"site: many jobs of all tasks fail at {listed}" if ill else None
+    shared = [row for row in queues if row["usual_failure_rate"] is not None]
+    if not shared:
+        return None
+    # against other queues: at these all tasks fail alike
+    limit = FAILS_MORE * float(np.median([row["usual_failure_rate"] for row in shared]))
+    listed = ", ".join(
+        f"{row['queue']} ({percent(row['failure_rate'])}, "
+        f"{percent(row['usual_failure_rate'])} of its other jobs)"
+        for row in shared
+        if row["failed"] >= _LEAST_FAILED and min(row["failure_rate"], row["usual_failure_rate"]) > limit
+    )
+    return f"site: many jobs of all tasks fail at {listed}" if listed else None
 
 
 def _fails(row: Mapping[str, Any]) -> bool:
-    usual = row.get("usual_failure_rate")
+    usual = row["usual_failure_rate"]
     return usual is not None and row["failed"] >= _LEAST_FAILED and row["failure_rate"] > FAILS_MORE * usual
 
 

@@ -50,7 +50,8 @@ def test_a_tiny_error_does_not_drag_the_line() -> None:
 
 
 def test_each_point_is_compared_with_the_line_of_the_other_groups() -> None:
-    own, whole = [], []
+    own: list[float] = []
+    whole: list[float] = []
     for seed in range(20):
         k, k_err, c, _ = toy_line(np.random.default_rng(seed), 8)
         group = np.arange(8) // 2

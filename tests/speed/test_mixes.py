@@ -11,7 +11,7 @@ from esjobs.api.session import Session
 from esjobs.cli.demo import demonstrate
 from esjobs.core.words import ALL_TYPES
 from esjobs.records.names.sites import Sites
-from esjobs.speed.factors import Factors, Fit
+from esjobs.speed.factors import LATER, Factors, Fit
 from esjobs.speed.mixes import Mix, mix_rows, predicted, with_queue_scatter
 
 
@@ -19,6 +19,7 @@ def factors(level: str, values: dict[str, tuple[float, float]], component: int =
     count = len(values)
     k, k_err = (np.array([pair[place] for pair in values.values()]) for place in (0, 1))
     texts = np.array([""] * count, object)
+    later: dict[str, Any] = {name: np.full(count, np.nan) for name in LATER}
     return Factors(
         level=level,
         processing_type=ALL_TYPES,
@@ -45,6 +46,7 @@ def factors(level: str, values: dict[str, tuple[float, float]], component: int =
         n_rejected=np.zeros(count, np.int64),
         n_cut=np.zeros(count, np.int64),
         efficiency=np.ones(count),
+        **later,
     )
 
 

@@ -150,7 +150,7 @@ class _FactReader:
         self.shared = _shared_errors(store, run)
         self._declared = _declared_on(store, window)
         first = store.span().first
-        self._first = None if first is None else first.date()
+        self._first = date.max if first is None else first.date()
 
     def of(self, flag: Mapping[str, Any]) -> Facts:
         """Return the facts about the queue of a flag."""
@@ -210,7 +210,7 @@ class _FactReader:
     def _then(self, name: str, machines: Machines) -> tuple[float, float] | None:
         # The hardware of the window over that of the first days of the declaration, in ln.
         since = self._declared.get(name)
-        if since is None or self._first is None or since < self._first or since >= self._window.first_day:
+        if since is None or not self._first <= since < self._window.first_day:
             return None
         last = min(since + timedelta(days=DECLARED_DAYS), self._window.first_day) - timedelta(days=1)
         where = (In("queue", (name,)), Days("day", since, last), Present("cpu_model"))

@@ -73,10 +73,9 @@ def mix_change(
     part from the factors and one from the finite number of jobs and tasks. None if models with a factor have
     less than half of the CPU time before or after.
     """
-    sides = [_with_factors(side, factors) for side in (before, after)]
-    if sides[0] is None or sides[1] is None:
+    usable = [_with_factors(side, factors) for side in (before, after)]
+    if not all(usable):
         return None
-    usable = sides[0], sides[1]
     shares = [shares_of_models(side) for side in usable]
     models = sorted(shares[0].keys() | shares[1].keys())
     old, new = (sum(part[model] * factors[model][0] for model in part) for part in shares)
@@ -93,12 +92,11 @@ def mix_change(
     return MixChange(math.log(new / old), error, most, shares[0].get(most, 0.0), shares[1].get(most, 0.0))
 
 
-def _with_factors(side: CpuTime, factors: Mapping[str, tuple[float, float]]) -> CpuTime | None:
+def _with_factors(side: CpuTime, factors: Mapping[str, tuple[float, float]]) -> CpuTime:
+    """Return the CPU time of models with a factor; nothing if that is less than half of all."""
     usable = {key: sums for key, sums in side.items() if key[1] in factors}
     total = sum(seconds for seconds, _ in usable.values())
-    if not total or total < sum(seconds for seconds, _ in side.values()) / 2:
-        return None
-    return usable
+    return usable if total and total >= sum(seconds for seconds, _ in side.values()) / 2 else {}
 
 
 def shares_of_models(side: CpuTime) -> dict[str, float]:

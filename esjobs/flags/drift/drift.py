@@ -51,6 +51,13 @@ from esjobs.store.base import JobStore
 _LOOKED_AT = columns("day level name k k_err_stat k_err_int fingerprint tasks task_parts site")
 
 
+_COUNTED = {
+    "n_names": "names examined",
+    "n_short": "names with too few days",
+    "n_small": "changes below the relevance limit",
+}
+
+
 class DriftQuestion(Question):
     """Question about change points of names, as of the end of a window."""
 
@@ -89,8 +96,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     # without its tasks it is unknown what a day has in common with others: it is made again, or left out
     stored = stored.filter(pc.and_(_of_days(stored, fingerprints), pc.is_valid(stored["tasks"])))
     sites = known_sites(store, run.window)
-    within = {day: fingerprint for day, fingerprint in fingerprints.items() if day >= run.window.first_day}
-    wanted = _wanted(stored, within, sites)
+    wanted = _wanted(stored, fingerprints, run.window.first_day, sites)
     made: list[dict[str, Any]] = []
     written = []
     for day in wanted:
@@ -105,12 +111,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     queues = _queues_of_sites(daily)
     changed = any(search.changes for search in searches.values())
     k = _cpu_factors(store, run) if changed else {}
-    behind = {
-        change.name: release_behind(store, change, k, last)
-        for change in searches["cpu_model"].changes
-        if last is not None
-    }
-    releases = {name: release for name, release in behind.items() if release is not None}
+    releases = _releases(store, searches["cpu_model"].changes, k, last)
     found = [
         row for level in LEVELS for row in _drift_rows(store, run, searches, level, last, queues, k, releases)
     ]
@@ -123,9 +124,8 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         rows_are="daily factors",
         rows_become="changes",
         counts={
-            "names examined": sum(search.n_names for search in searches.values()),
-            "names with too few days": sum(search.n_short for search in searches.values()),
-            "changes below the relevance limit": sum(search.n_small for search in searches.values()),
+            what: sum(getattr(search, name) for search in searches.values())
+            for name, what in _COUNTED.items()
         },
         window=str(question.window),
     )
@@ -147,16 +147,26 @@ def _of_days(rows: pa.Table, days: Iterable[date]) -> pa.ChunkedArray:
     return pc.is_in(rows["day"], value_set=pa.array(list(days), pa.date32()))
 
 
-def _wanted(stored: pa.Table, fingerprints: Mapping[date, str], sites: Sites) -> list[date]:
+def _releases(
+    store: JobStore, changes: Iterable[Change], k: Mapping[str, tuple[float, float]], last: date | None
+) -> dict[str, ReleaseChange]:
+    """Return the releases behind changes of CPU models, by model; none without a last day of data."""
+    if last is None:
+        return {}
+    behind = {change.name: release_behind(store, change, k, last) for change in changes}
+    return {name: release for name, release in behind.items() if release is not None}
+
+
+def _wanted(stored: pa.Table, fingerprints: Mapping[date, str], first: date, sites: Sites) -> list[date]:
     # Days without factors, with other jobs than when they were made, or with a queue that was of another
-    # site. `fingerprints`: of days in the window of the run, which covers no others.
+    # site. `first`: of the window of the run, which says nothing of days before it.
     fitted = dict(zip(stored["day"].to_pylist(), stored["fingerprint"].to_pylist(), strict=True))
     rows = stored.filter(pc.equal(stored["level"], "queue")).select(["day", "name", "site"]).to_pylist()
     relocated = {row["day"] for row in rows if sites.of(row["name"]).name != row["site"]}
     return [
         day
         for day, fingerprint in sorted(fingerprints.items())
-        if fitted.get(day) != fingerprint or day in relocated
+        if day >= first and (fitted.get(day) != fingerprint or day in relocated)
     ]
 
 

@@ -61,14 +61,13 @@ def predicted(
     model faster for every task is no release. The effect times the gain in CPU time of the release is the
     predicted change of ln k. None if fewer than three tasks before or of the release tell, or no other after.
     """
-    earlier, later = (_relative(model, side, k) for side in (before, after))
-    old, new = (_shares(side, model, release_of) for side in (before, after))
+    earlier, later = _relative(model, before, k), _relative(model, after, k)
+    old, new = _shares(before, model, release_of), _shares(after, model, release_of)
     best = None
     for release, share in new.items():
         gain = share - old.get(release, 0.0)
-        mine = [row for task, row in later.items() if release_of.get(task) == release]
-        others = [row for task, row in later.items() if release_of.get(task) != release]
-        without = [row for task, row in earlier.items() if release_of.get(task) != release]
+        mine, others = _of_release(later, release, release_of)
+        _, without = _of_release(earlier, release, release_of)
         if gain < (1.0 - NEW) * share or min(len(mine), len(without)) < LEAST_TASKS or not others:
             continue
         (fast, its_error, scatter), (slow, their_error, _) = _mean(mine), _mean(without)
@@ -79,6 +78,16 @@ def predicted(
         if best is None or abs(size) > abs(best.change):
             best = ReleaseChange(release, model, size, error, share)
     return best
+
+
+def _of_release(
+    rows: Mapping[str, tuple[float, float]], release: str, release_of: Mapping[str, str]
+) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Return the rows of the tasks of a release, and those of all others."""
+    sides: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
+    for task, row in rows.items():
+        sides[release_of.get(task) != release].append(row)
+    return sides
 
 
 def _relative(

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from esjobs.issues.detectors.measured import Bools, Floats
+from esjobs.issues.detectors.measured import Floats, Mask
 from esjobs.issues.detectors.samples import Samples, samples
 from esjobs.issues.detectors.spectra import LoadPhases, load_phases
 
@@ -38,7 +38,7 @@ class Batch:
         self.block = block
         self._cores = cores
 
-    def has(self, metric: str) -> Bools:
+    def has(self, metric: str) -> Mask:
         """Return the mask of jobs with a metric."""
         if metric not in self.block.units:
             return np.zeros(len(self._cores), np.bool_)
@@ -63,6 +63,7 @@ class Batch:
             if scope in _SHARED:
                 # cores of one unit, as if all units had as many
                 by[number] = self._cores[number] / max(1, len(self.block.units["cpu_load"][number]))
+        # the survey of the raw load is made anyway
         if (by == 1).all():
             return self.raw_load
         with np.errstate(all="ignore"):
@@ -84,7 +85,7 @@ class Batch:
         return samples(self.block.values["gpu_load"])
 
     @cached_property
-    def per_core(self) -> Bools:
+    def per_core(self) -> Mask:
         """Mask of jobs whose load is known per core."""
         # a comparison with NaN is false: cores unknown, load per core unknown
         shared = np.array([scope in _SHARED for scope in self.block.scopes["cpu_load"]], np.bool_)

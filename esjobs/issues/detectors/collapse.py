@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from esjobs.issues.detectors.detector import COUNT, SHARE, Detector
-from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured
+from esjobs.issues.detectors.measured import Floats, Ints, Mask, Measured, Reason, Values, measured
 from esjobs.issues.detectors.runs import longest_run
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
@@ -35,6 +35,7 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     """
     rates = samples(rates)
     jobs, units, n = rates.shape
+    # 1 % of 100 is 1, although 0.01 * 100 may be a little more in floating point
     sides = tuple(max(_LEAST_SIDE, int(np.ceil(share * n - 1e-9))) for share in (before, after))
     ratio, split = np.full((jobs, units), np.inf), np.zeros((jobs, units), np.int64)
     means = np.full((2, jobs, units), np.nan)
@@ -49,6 +50,7 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
         count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(
             values, present, sides
         )
+    # a unit of few samples would win: its ratios scatter most
     fits = (count >= max(LEAST_SAMPLES, sum(sides))) & (count >= LEAST_SHARE * n)
     ratio = np.where(fits, ratio, np.inf)
     unit = np.argmin(ratio, axis=1)
@@ -100,7 +102,7 @@ def _reasons(rates: Samples, count: Ints, fits: Values, assessed: Values, least:
 
 
 def _smallest(
-    rates: Floats, valid: Bools | None, sides: tuple[int, ...]
+    rates: Floats, valid: Mask | None, sides: tuple[int, ...]
 ) -> tuple[Ints, Floats, Ints, Floats, Floats]:
     """Per unit: number of samples, smallest ratio (inf: none), its sample, means before and after.
 
@@ -124,11 +126,13 @@ def _smallest(
     total, below = sums[:, :, -1:], sums[:, :, s]
     with np.errstate(divide="ignore", invalid="ignore"):
         # (total - below) / n_after over below / n_before
+        # in place, as the arrays are as large as the samples
         ratio = total / below
         ratio -= 1.0
         ratio *= n_before / n_after
     if not complete:
         ratio[(n_before < sides[0]) | (n_after < sides[1])] = np.inf
+    # a unit that never worked has not stopped working
     ratio[total[:, :, 0] == 0] = np.inf
     at = np.argmin(ratio, axis=2)[:, :, None]
     found, left, before, after = (

@@ -25,6 +25,7 @@ def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured
         congested = total >= level
         begin[rows], end[rows] = run_around(congested, peak)
         high[rows] = np.count_nonzero(congested, axis=1)
+        # -1 marks instants that do not count
         mean[rows] = np.maximum(total, 0).sum(axis=1)
         nodes = operations.values[rows][np.arange(len(peak)), :, peak]
         # a sample that is a gap by its value has been left out of the sum

@@ -24,6 +24,7 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
     jobs, _, n = load.shape
     active = load.survey(device)
     count = active.idle.sum(axis=1)
+    # of the samples of each unit: one with gaps is not the less idle
     unit_share = active.idle / np.maximum(load.unit_n, 1)
     unit = np.argmax(unit_share, axis=1)
     at = (np.arange(jobs), unit)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from esjobs.issues.detectors.detector import COUNT, SHARE, Detector
-from esjobs.issues.detectors.measured import NONE, Bools, Floats, Measured, Values, measured
+from esjobs.issues.detectors.measured import NONE, Floats, Mask, Measured, Values, measured
 from esjobs.issues.detectors.runs import longest_run
 from esjobs.issues.detectors.samples import Device, Samples, masked_spread, over_time, samples
 from esjobs.issues.detectors.unused import unused_units
@@ -24,6 +24,7 @@ def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 
     """
     load = samples(load)
     survey = load.survey(device)
+    # of all units, as published; used ones follow from it where some are not used
     value = over_time(survey.spread, load.n)
     without = unused_units(load, device)
     spread, used_only = _of_used(load, without, survey.spread, value)
@@ -54,7 +55,7 @@ def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 
     )
 
 
-def _of_used(load: Samples, without: Bools, spread: Floats, value: Floats) -> tuple[Floats, Floats]:
+def _of_used(load: Samples, without: Mask, spread: Floats, value: Floats) -> tuple[Floats, Floats]:
     """Return deviation per instant and its mean over time, of used units; 0 of fewer than two."""
     rows = np.flatnonzero(without.any(axis=1))
     if not len(rows):

@@ -28,6 +28,7 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
     active = load.survey(device)
     first, bits = _pop_first(active.busy_bits, n)
     second, _ = _pop_first(bits, n)
+    # one busy sample alone is the start script, two in a row are work
     begins = np.where(second > first + 1, second, first)
     works = load.present & (active.busy > 1)
     earliest = np.where(works, begins, n)
@@ -70,6 +71,7 @@ def _pop_first(bits: NDArray[np.uint8], n: int) -> tuple[Ints, NDArray[np.uint8]
     byte = np.argmax(bits != 0, axis=-1)[..., None]
     value = np.take_along_axis(bits, byte, axis=-1)
     bit = _LEADING_ZEROS[value]
+    # a new array: the bits belong to the survey that other detectors read
     rest = bits.copy()
     np.put_along_axis(rest, byte, value & ~(np.uint8(128) >> np.minimum(bit, 7).astype(np.uint8)), axis=-1)
     return np.where(value > 0, byte * 8 + bit, n)[..., 0], rest

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from esjobs.issues.detectors.detector import COUNT, Detector, Range
 from esjobs.issues.detectors.measured import (
     NONE,
-    Bools,
     Floats,
     Ints,
+    Mask,
     Measured,
     Reason,
     Values,
@@ -61,9 +61,9 @@ class Lines:
         return np.where(growing, self.residual / half, np.nan)
 
     @property
-    def leaking(self) -> Bools:
+    def leaking(self) -> Mask:
         """Mask of nodes that the published rule suspects."""
-        suspected: Bools = (self.slope >= SLOPES[0]) & (self.slope <= SLOPES[1]) & (self.ratio < 1)
+        suspected: Mask = (self.slope >= SLOPES[0]) & (self.slope <= SLOPES[1]) & (self.ratio < 1)
         return suspected
 
 
@@ -83,6 +83,7 @@ def leak(memory_b: Values, step_s: Values | float, *, trim: float | tuple[float,
     lines, reason = memory_lines(memory_b, trim)
     step = steps(step_s, jobs)
     hours = np.where(lines.last > lines.first, lines.last - lines.first, np.nan) * step[:, None] / 3600
+    # the slope is that of a line from 0 to 1 in both directions
     rate = lines.slope * lines.peak_b / hours
     leaking = lines.leaking
     # suspected nodes first, then by slope: slopes stay below the number of samples
@@ -136,14 +137,14 @@ def _kept(n: int, trim: float | tuple[float, float]) -> tuple[int, int]:
     return int(np.ceil(at_start * n - 1e-9)), max(n - int(np.ceil(at_end * n - 1e-9)), 0)
 
 
-def _reasons(count: Ints, fits: Bools) -> NDArray[np.int8]:
+def _reasons(count: Ints, fits: Mask) -> NDArray[np.int8]:
     most = count.max(axis=1)
     why = np.where(most < LEAST_SAMPLES, Reason.TOO_FEW_SAMPLES, Reason.GAPS)
     why = np.where(most == 0, Reason.NO_DATA, why)
     return np.where(fits.any(axis=1), Reason.ASSESSED, why).astype(np.int8)
 
 
-def _line(y: Floats, valid: Bools, count: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
+def _line(y: Floats, valid: Mask, count: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
     """Return slope, intercept, residual, maximum, first and last sample, along the last axis."""
     n = y.shape[2]
     index = np.arange(n)

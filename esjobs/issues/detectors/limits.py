@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from esjobs.issues.detectors.measured import Bools, Measured, Reason
+from esjobs.issues.detectors.measured import Mask, Measured, Reason
 
 Comparison = Literal[">", ">=", "<", "<="]
 
@@ -52,20 +52,21 @@ PUBLISHED: Mapping[str, tuple[Limit, ...]] = {
 """Limits published by PIKA."""
 
 
-def flagged(found: Measured, limits: Iterable[Limit]) -> Bools:
+def flagged(found: Measured, limits: Iterable[Limit]) -> Mask:
     """Return the mask of assessed jobs that meet every limit; a missing number meets none.
 
     Raises ``KeyError`` for a number that the detector does not have.
     """
-    flags: Bools = found.reason == Reason.ASSESSED
+    flags: Mask = found.reason == Reason.ASSESSED
     for limit in limits:
         flags = flags & passed(found, limit)
     return flags
 
 
-def passed(found: Measured, limit: Limit) -> Bools:
+def passed(found: Measured, limit: Limit) -> Mask:
     """Return the mask of jobs that pass a limit; a missing number passes none."""
     number = found.value if limit.number == "value" else found.numbers[limit.number]
+    # with NaN all of these are false
     compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[limit.comparison]
-    met: Bools = compare(number, limit.limit)
+    met: Mask = compare(number, limit.limit)
     return met

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 Values = NDArray[Any]
 """Samples in any numeric type, usually float32."""
 
@@ -89,6 +89,7 @@ def measured(
         unit=np.where(assessed, unit, NONE),
         begin=np.where(assessed, begin, NONE),
         end=np.where(assessed, end, NONE),
+        # rounding may exceed 1 a little
         share=np.where(assessed, np.clip(share, 0.0, 1.0), 0.0),
         reason=reason,
         numbers={name: _blanked(assessed, number) for name, number in numbers.items()},
@@ -124,7 +125,7 @@ def require_measured(found: object, n_jobs: int, numbers: Iterable[str]) -> None
         raise ValueError("it returned infinite numbers")
 
 
-def _blanked(assessed: Bools, number: Values) -> Floats:
+def _blanked(assessed: Mask, number: Values) -> Floats:
     return np.where(assessed, np.asarray(number, dtype=np.float64), np.nan)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from esjobs.issues.detectors.batch import Batch
 from esjobs.issues.detectors.detector import COUNT, DURATION, Detector, Range
 from esjobs.issues.detectors.limits import PUBLISHED, Limit, passed
-from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured, steps
+from esjobs.issues.detectors.measured import Floats, Ints, Mask, Measured, Reason, Values, measured, steps
 from esjobs.issues.detectors.runs import first_and_last
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, Samples, chunks, samples
 from esjobs.issues.detectors.spectra import (
@@ -42,6 +42,7 @@ from esjobs.issues.detectors.spectra import (
 
 Partner = Literal["io", "gpu"]
 
+_COLUMNS = ("value", "unit", "begin", "end", "share", "reason")
 ADAPTIVE_BELOW = 480
 """Samples from which both variants are equal."""
 
@@ -75,6 +76,7 @@ def io_blocking(
     best, pair = None, None
     for index, found in enumerate(pairs.values()):
         score = _closeness(found, limits)
+        # the first of equals stays: kinds are in the order of the detector
         if best is None or pair is None:
             best, pair = score, np.full(len(score), index)
         else:
@@ -177,9 +179,10 @@ def _least(name: str) -> float:
     return 1.0 if name.endswith("ops_s") else 1e6
 
 
-def _reason(load: LoadPhases, other: Samples, valid: Bools | None, flat: Bools) -> NDArray[np.int8]:
+def _reason(load: LoadPhases, other: Samples, valid: Mask | None, flat: Mask) -> NDArray[np.int8]:
     reason = np.where(load.flat | flat, Reason.FLAT, Reason.ASSESSED)
     if load.valid is not None or valid is not None:
+        # instants at which both series have a value
         both = np.ones(other.shape[::2], bool)
         for each in (load.valid, valid):
             both &= True if each is None else each
@@ -193,7 +196,7 @@ def _closeness(found: Measured, limits: tuple[Limit, ...]) -> Floats:
     """Order pairs by assessed, limits passed, periods."""
     met = np.sum([passed(found, limit) for limit in limits], axis=0) if limits else np.zeros(len(found.value))
     # far below 1: periods decide between pairs that pass as many limits
-    periods = np.nan_to_num(found.numbers["frequency_index"]) / (1e12)
+    periods = np.nan_to_num(found.numbers["frequency_index"]) / 1e12
     return np.where(found.reason == Reason.ASSESSED, met + 1 + periods, 0.0)
 
 
@@ -204,18 +207,10 @@ def _chosen(pairs: list[Measured], pair: Ints) -> Measured:
         chosen: Values = np.take_along_axis(np.stack(columns), pair[None, :], axis=0)[0]
         return chosen
 
-    assessed = choose([each.reason for each in pairs]) == Reason.ASSESSED
-    names = list(pairs[0].numbers)
-    return Measured(
-        value=choose([each.value for each in pairs]),
-        unit=choose([each.unit for each in pairs]),
-        begin=choose([each.begin for each in pairs]),
-        end=choose([each.end for each in pairs]),
-        share=choose([each.share for each in pairs]),
-        reason=choose([each.reason for each in pairs]),
-        numbers={name: choose([each.numbers[name] for each in pairs]) for name in names}
-        | {"pair": np.where(assessed, pair, np.nan)},
-    )
+    columns = {name: choose([getattr(each, name) for each in pairs]) for name in _COLUMNS}
+    numbers = {name: choose([each.numbers[name] for each in pairs]) for name in pairs[0].numbers}
+    numbers["pair"] = np.where(columns["reason"] == Reason.ASSESSED, pair, np.nan)
+    return Measured(**columns, numbers=numbers)
 
 
 _NUMBERS = {

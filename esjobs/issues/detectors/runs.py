@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from esjobs.issues.detectors.measured import NONE, Bools, Ints
+from esjobs.issues.detectors.measured import NONE, Ints, Mask
 
 
-def longest_run(holds: Bools) -> tuple[Ints, Ints]:
+def longest_run(holds: Mask) -> tuple[Ints, Ints]:
     """Return begin and end (exclusive) of the longest run of True per row, the first of equals; -1: none.
 
     >>> begin, end = longest_run(np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0]], dtype=bool))
@@ -26,7 +26,7 @@ def longest_run(holds: Bools) -> tuple[Ints, Ints]:
     return np.where(longest > 0, first, NONE), np.where(longest > 0, first + longest, NONE)
 
 
-def run_around(holds: Bools, sample: Ints) -> tuple[Ints, Ints]:
+def run_around(holds: Mask, sample: Ints) -> tuple[Ints, Ints]:
     """Return begin and end of the run of True around a sample of each row; the sample alone if False.
 
     >>> begin, end = run_around(np.array([[1, 0, 1, 1, 0]], dtype=bool), np.array([2]))
@@ -42,13 +42,13 @@ def run_around(holds: Bools, sample: Ints) -> tuple[Ints, Ints]:
     return np.where(inside, begin, sample), np.where(inside, end, sample + 1)
 
 
-def first_and_last(holds: Bools) -> tuple[Ints, Ints]:
+def first_and_last(holds: Mask) -> tuple[Ints, Ints]:
     """Return the first True of each row and the sample after the last; -1: none."""
     end = _after_last(holds)
     return np.where(end > 0, np.argmax(holds, axis=1), NONE), np.where(end > 0, end, NONE)
 
 
-def _after_last(holds: Bools) -> Ints:
+def _after_last(holds: Mask) -> Ints:
     """Return the sample after the last True of each row; 0: none."""
     after = np.arange(1, holds.shape[1] + 1, dtype=np.int32)
     last: Ints = np.multiply(holds, after, dtype=np.int32).max(axis=1).astype(np.int64)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from esjobs.issues.detectors.measured import Bools, Floats, Ints, Reason, Values
+from esjobs.issues.detectors.measured import Floats, Ints, Mask, Reason, Values
 
 Device = Literal["cpu", "gpu"]
 
@@ -65,7 +65,7 @@ class Samples:
 
     values: Values
     even_units: Ints
-    present: Bools
+    present: Mask
     n: Ints
     n_units: Ints
     unit_n: Ints
@@ -119,7 +119,7 @@ class Samples:
         for rows, values in self._even():
             out[rows, : values.shape[1]] = np.add.reduce(values, axis=2) / n
         for gappy in self._gappy():
-            out[gappy] = _unit_means(*self.used(gappy))
+            out[gappy] = _masked_mean(*self.used(gappy), axis=2)
         return out
 
     def survey(self, device: Device) -> Survey:
@@ -155,12 +155,12 @@ class Samples:
             idle = values < limit if device == "cpu" else values <= 0
             idle_bits[gappy, :, :n_bytes] = np.packbits(idle & used, axis=2)
             busy_bits[gappy, :, :n_bytes] = np.packbits(~idle & np.isfinite(values), axis=2)
-            unit_mean[gappy] = _unit_means(values, used)
+            unit_mean[gappy] = _masked_mean(values, used, axis=2)
             mean[gappy] = _masked_mean(values, used) if cached is None else cached[gappy]
             spread[gappy] = masked_spread(values, used)
         return Survey(mean, spread, unit_mean, _count(idle_bits), _count(busy_bits), idle_bits, busy_bits)
 
-    def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Bools]:
+    def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Mask]:
         """Return samples of some jobs in float64, NaN at gaps, and the mask of those that count."""
         values = cleaned(self.values[rows])
         return values, _counting(values, self.present[rows], complete)
@@ -214,11 +214,12 @@ def samples(values: Values | Samples) -> Samples:
     reason[(counted > 0) & (counted < LEAST_SAMPLES)] = Reason.TOO_FEW_SAMPLES
     if n < LEAST_SAMPLES:
         reason[:] = Reason.TOO_FEW_SAMPLES
+    # last, as the most certain reason
     reason[~some] = Reason.NO_DATA
     return Samples(values, even_units, present, counted, present.sum(axis=1), unit_n, reason)
 
 
-def masked_spread(values: Floats, used: Bools) -> Floats:
+def masked_spread(values: Floats, used: Mask) -> Floats:
     """Return the standard deviation (n - 1) across used units per instant; 0 of one, NaN of none."""
     mean = _masked_mean(values, used)
     off = np.where(used, values - mean[:, None, :], 0.0)
@@ -238,6 +239,7 @@ def over_time(series: Floats, n: Ints) -> Floats:
 def plain(values: Values) -> Values:
     """Return contiguous float32 or float64 with at least one unit and one sample."""
     values = np.asarray(values)
+    # as stored: twice the width would take twice the time
     kind = np.float32 if values.dtype in (np.float32, np.float16) else np.float64
     values = np.ascontiguousarray(values, dtype=kind)
     jobs, units, n = values.shape
@@ -266,15 +268,16 @@ def cleaned(values: Values) -> Floats:
     return values
 
 
-def _counting(values: Floats, present: Bools, complete: float) -> Bools:
+def _counting(values: Floats, present: Mask, complete: float) -> Mask:
     """Return the mask of samples that count: see the module."""
     valid = np.isfinite(values) & present[:, :, None]
     n_units = present.sum(axis=1)[:, None]
     reporting = valid.sum(axis=1)
     every = (reporting == n_units) & (n_units > 0)
     half = (reporting >= LEAST_SHARE * n_units) & (n_units > 0)
+    # one unit with gaps must not make the others look absent
     most = every.sum(axis=1) >= complete * values.shape[2]
-    counts: Bools = valid & np.where(most[:, None], every, half)[:, None, :]
+    counts: Mask = valid & np.where(most[:, None], every, half)[:, None, :]
     return counts
 
 
@@ -288,20 +291,15 @@ def _spread(values: Values, mean: Floats) -> Floats:
     units = values.shape[1]
     off = values - mean[:, None, :].astype(values.dtype)
     np.multiply(off, off, out=off)
+    # squares of deviations, not of values: nothing cancels
     kind = values.dtype if units <= _FEW_UNITS else np.float64
     spread: Floats = np.sqrt(np.add.reduce(off, axis=1, dtype=kind) / (units - 1))
     return spread
 
 
-def _unit_means(values: Floats, used: Bools) -> Floats:
-    count = used.sum(axis=2)
-    sums = np.where(used, values, 0.0).sum(axis=2)
-    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
-
-
-def _masked_mean(values: Floats, used: Bools) -> Floats:
-    count = used.sum(axis=1)
-    sums = np.where(used, values, 0.0).sum(axis=1)
+def _masked_mean(values: Floats, used: Mask, axis: int = 1) -> Floats:
+    count = used.sum(axis=axis)
+    sums = np.where(used, values, 0.0).sum(axis=axis)
     return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft
 
-from esjobs.issues.detectors.measured import Bools, Floats, Values
+from esjobs.issues.detectors.measured import Floats, Mask, Values
 from esjobs.issues.detectors.samples import Samples, chunks, samples
 
 COMPLETE = 0.95
@@ -35,11 +35,11 @@ class LoadPhases:
     samples: Samples
     rounded: Values
     spectrum: Values
-    valid: Bools | None
+    valid: Mask | None
     mean: Floats
     spread: Floats
     size: Values
-    flat: Bools
+    flat: Mask
 
 
 def load_phases(load: Values | Samples) -> LoadPhases:
@@ -51,6 +51,7 @@ def load_phases(load: Values | Samples) -> LoadPhases:
     rounded, spectrum = np.empty((jobs, n), kind), np.empty((jobs, n // 2), kind)
     flat, size = np.empty(jobs, bool), np.empty(jobs, kind)
     for rows in chunks(jobs, 2 * n):
+        # jitter of the load is not a phase: as published, one decimal
         c = np.round(series[rows], 1)
         spectrum[rows], flat[rows] = amplitudes(c)
         rounded[rows], size[rows] = c, _length(c)
@@ -66,7 +67,7 @@ def load_phases(load: Values | Samples) -> LoadPhases:
     )
 
 
-def job_series(load_samples: Samples) -> tuple[Values, Bools | None]:
+def job_series(load_samples: Samples) -> tuple[Values, Mask | None]:
     """Return the mean over units per instant, gaps interpolated, and the mask of measured instants (None:
     all).
     """
@@ -90,7 +91,7 @@ def job_series(load_samples: Samples) -> tuple[Values, Bools | None]:
     return np.where(np.isnan(filled), 0.0, filled).astype(kind), valid
 
 
-def mean_of(series: Values, valid: Bools | None) -> Floats:
+def mean_of(series: Values, valid: Mask | None) -> Floats:
     """Return the mean of each row over its valid samples; 0 without any."""
     count = series.shape[1] if valid is None else np.maximum(valid.sum(axis=1), 1)
     zero = series.dtype.type(0)
@@ -105,7 +106,7 @@ def range_of(series: Values) -> Floats:
     return spread
 
 
-def amplitudes(series: Values) -> tuple[Values, Bools]:
+def amplitudes(series: Values) -> tuple[Values, Mask]:
     """Return amplitudes (maximum 1) and the mask of constant series.
 
     In place: the largest sample becomes 1, so that squares fit float32; the mean 0.
@@ -114,9 +115,10 @@ def amplitudes(series: Values) -> tuple[Values, Bools]:
     size = series.max(axis=1)
     series /= np.where(size > 0, size, series.dtype.type(1))[:, None]
     series -= (series.sum(axis=1) / n)[:, None]
+    # without k = 0: the mean is gone
     amplitude: Values = np.abs(fft.rfft(series, axis=1, workers=1)[:, 1:])
     largest = amplitude.max(axis=1, initial=0.0)
-    flat: Bools = largest <= _FLAT[series.itemsize] * n
+    flat: Mask = largest <= _FLAT[series.itemsize] * n
     amplitude /= np.where(flat, series.dtype.type(np.inf), largest)[:, None]
     return amplitude, flat
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from esjobs.issues.detectors.detector import COUNT, Detector
-from esjobs.issues.detectors.measured import NONE, Bools, Measured, Values, measured
+from esjobs.issues.detectors.measured import NONE, Mask, Measured, Values, measured
 from esjobs.issues.detectors.samples import LEAST_SAMPLES, Device, Samples, samples
 
 # share of busy samples: a job of days has many blips of monitoring and start scripts
@@ -23,6 +23,7 @@ def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
     idle_units = unused_units(load, device)
     count = idle_units.sum(axis=1)
     some = count > 0
+    # never stricter than the published rule
     lenient = unused_units(load, device, busy=max(1, int(_LENIENT * n)))
     return measured(
         load.reason,
@@ -40,11 +41,11 @@ def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
     )
 
 
-def unused_units(load: Samples, device: Device, busy: int = 1) -> Bools:
+def unused_units(load: Samples, device: Device, busy: int = 1) -> Mask:
     """Return the mask of units with at most ``busy`` busy samples, (n_jobs, n_units)."""
     active = load.survey(device)
     idle_enough = active.idle >= load.unit_n - busy
-    found: Bools = (
+    found: Mask = (
         load.present & idle_enough & (active.busy <= busy) & (load.unit_n >= max(LEAST_SAMPLES, busy + 1))
     )
     return found

@@ -143,6 +143,7 @@ def built_rule(
     wasted = {key: number(key, kind) for key in _WASTED}
     severity = _severity(content["severity"], lambda name: "number" if name in wasted else kind(name))
     _check_units(_Measures(detector, limits, units, wasted), value, when, severity, content["severity"])
+    # shown beside the value: the first limit, if none is named
     threshold = _threshold(content, limits)
     rule = Rule(
         name,
@@ -163,7 +164,9 @@ def built_rule(
         _flag(content, "alone", default=False),
         unit_names(units),
     )
+    # only checked here: the reader of files looks at it
     _flag(content, "enabled", default=True)
+    # a limit that nothing uses is a misspelt one
     unused = set(limits) - rule.names - {threshold} - older
     if unused:
         raise RuleError(("limits", min(unused)), f"limit '{min(unused)}' is not used in '{name}'")
@@ -235,6 +238,7 @@ def _checked(
     try:
         return checked(expression.text, facts, limits)
     except ExpressionError as error:
+        # an error about a limit names the line of the limit, not that of the condition
         limit = re.match(r"the limit '([^']+)'", str(error))
         raise RuleError(("limits", limit[1]) if limit else path, str(error)) from None
 
@@ -316,6 +320,7 @@ def _bounds(table: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     values = list(bounds.values())
     if not values:
         raise RuleError(("severity",), f"severity has no bound; use {', '.join(SEVERITIES[1:])}")
+    # equal or zigzag bounds would make a severity that nothing reaches
     if len(set(values)) < len(values) or values not in (sorted(values), sorted(values, reverse=True)):
         raise RuleError(("severity",), "the bounds of severity must rise or fall from minor to critical")
     return tuple(bounds.items())

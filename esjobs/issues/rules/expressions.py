@@ -31,6 +31,7 @@ LONGEST = 1000
 """Characters of an expression."""
 # levels of brackets; Python's own limit of recursion lies far beyond
 _DEEPEST = 24
+# products of ten such numbers are still numbers
 _LARGEST = 1e30
 _FUNCTIONS = ("min", "max", "abs", "known")
 
@@ -104,9 +105,7 @@ class _Reader:
             case ast.Name() | ast.Attribute():
                 return self._name(node)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                inner = self._of("truth", operand, depth)
-                # unknown, 0.5, stays unknown
-                return "truth", lambda columns: 1.0 - inner(columns)
+                return "truth", _negated(self._of("truth", operand, depth))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 number = self._of("number", operand, depth)
                 return "number", lambda columns: -number(columns)
@@ -192,6 +191,7 @@ class _Reader:
         return lambda columns: _compared(compare, first(columns), second(columns), missing)
 
     def _membership(self, left: ast.expr, right: ast.expr, depth: int) -> Callable[[Columns], Column]:
+        # an empty list would never be true
         if not isinstance(right, ast.List | ast.Tuple) or not right.elts:
             raise ExpressionError(f"'{_short(self._text)}': in requires a list, such as ['a', 'b']")
         each = [self._compared(left, ast.Eq, item, depth) for item in right.elts]
@@ -232,6 +232,7 @@ def _folded(together: Any, parts: list[Callable[[Columns], Column]], columns: Co
 
 
 def _negated(truth: Callable[[Columns], Column]) -> Callable[[Columns], Column]:
+    # unknown, 0.5, stays unknown
     return lambda columns: 1.0 - truth(columns)
 
 

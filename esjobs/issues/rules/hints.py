@@ -51,6 +51,7 @@ class Hint:
         for before, name, form in self.parts:
             if name:
                 column = values[name]
+                # thousands of rows have a few different values
                 shown = {value: before + formatted(value, form) for value in set(column)}
                 texts = [text + shown[value] for text, value in zip(texts, column, strict=True)]
             else:
@@ -69,6 +70,7 @@ def read_hint(text: object, exists: Callable[[str], bool]) -> Hint:
     if len(text) > LONGEST:
         raise HintError(f"a hint is longer than {LONGEST} characters")
     try:
+        # parsed only: str.format would follow attributes of what stands in the braces
         parsed = list(string.Formatter().parse(" ".join(text.split())))
     except ValueError as error:
         raise HintError(f"invalid hint: {error}; write a brace as {{{{ or }}}}") from None

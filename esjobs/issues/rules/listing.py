@@ -62,20 +62,16 @@ def _keys(rule: Rule) -> dict[str, str]:
     """Return the keys of a rule; limits individually, with units."""
     row = {key: "none" if value is None else str(value) for key, value in _row(rule).items()}
     del row["limits"]
-    limits = {
-        f"limits.{limit}": _with_unit(value, rule.units.get(limit, ""))
-        for limit, value in rule.limits.items()
-    }
-    return {**row, "threshold": rule.threshold or "none", "metric": rule.metric or "none", **limits}
+    shown = {"threshold": rule.threshold or "none", "metric": rule.metric or "none"}
+    return {**row, **shown, **_limits(rule)}
 
 
 def _keys_of_eligible(rules: Rules) -> dict[str, str]:
-    conditions = {f"'{each.reason}'": each.expression.text for each in rules.eligible}
-    limits = {
-        f"limits.{limit}": _with_unit(value, rules.units.get(limit, ""))
-        for limit, value in rules.limits.items()
-    }
-    return {**limits, **conditions}
+    return {**_limits(rules), **{f"'{each.reason}'": each.expression.text for each in rules.eligible}}
+
+
+def _limits(of: Rule | Rules) -> dict[str, str]:
+    return {f"limits.{name}": _with_unit(value, of.units.get(name, "")) for name, value in of.limits.items()}
 
 
 def _with_unit(value: float, unit: str) -> str:
@@ -90,6 +86,7 @@ def _with_unit(value: float, unit: str) -> str:
         return text + (f"/{second}" if second else "")
     if unit == "s":
         return formatted(value, "time")
+    # hours are of cores, GPUs or nodes: the first stands for all
     return f"{value:g}" + (f" {unit.partition(',')[0]}" if unit else "")
 
 

@@ -101,6 +101,7 @@ def fits(name: str, number: Measure, of: str, limit: float, dimension: Dimension
     if limit < number.low:
         raise ExpressionError(f"{name} is {limit:g}, but '{of}' is never below {number.low:g}")
     if limit > number.high:
+        # the usual slip: 20 in place of 20 %
         percent = f'; write {limit:g} % as "{limit:g} %"' if number.high == 1 and limit <= 100 else ""
         raise ExpressionError(f"{name} is {limit:g}, but '{of}' is never above {number.high:g}{percent}")
 
@@ -115,12 +116,14 @@ def _compare(
 ) -> None:
     left, right = _measure(text, first, facts), _measure(text, second, facts)
     for limit, measure, other, of in ((first, left, right, second), (second, right, left, first)):
+        # of two limits neither tells the unit of the other
         name = dotted(limit)
         if name is None or name not in limits or dotted(of) in limits:
             continue
         fits(f"the limit '{name}'", other, _source(text, of), limits[name], measure.dimension)
         if measure.dimension is None and other.dimension is not None:
             meant[name] = other.dimension
+    # a bare number beside a quantity is of its unit
     if None not in (left.dimension, right.dimension) and left.dimension != right.dimension:
         raise ExpressionError(
             f"'{_source(text, first)}' is in {_named(left.dimension)} and '{_source(text, second)}' in "

@@ -57,10 +57,8 @@ def _open_quote(line: str, quote: str) -> str:
                 return quote
             position, quote = end + 3, ""
         else:
-            starts = [
-                (line.find(mark, position), mark) for mark in ('"""', "'''") if line.find(mark, position) >= 0
-            ]
-            if not starts:
+            starts = [(line.find(mark, position), mark) for mark in ('"""', "'''")]
+            start, quote = min((each for each in starts if each[0] >= 0), default=(0, ""))
+            if not quote:
                 return ""
-            start, quote = min(starts)
             position = start + 3

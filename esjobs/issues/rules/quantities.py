@@ -58,6 +58,7 @@ def quantity_and_unit(value: object) -> tuple[float, Dimension | None]:
         raise ValueError(f"'{value:.40}': unknown unit '{unit:.20}'; use one of: {_listed()}")
     if not finite_number(number * _UNITS[unit]):
         raise ValueError(f"'{value:.40}' exceeds 1e30")
+    # without the prefix: kB and B are of one dimension
     return number * _UNITS[unit], dimension_of(_without_prefix(unit)) if unit else None
 
 

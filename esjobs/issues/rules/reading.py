@@ -63,6 +63,7 @@ def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
     return _read((*texts, *((str(path), _text(Path(path))) for path in paths)))
 
 
+# by the texts: a night asks for the same rules at each step
 @lru_cache(maxsize=4)
 def _read(texts: tuple[tuple[str, str], ...]) -> Rules:
     sources = [_Source(*each) for each in texts]
@@ -84,6 +85,7 @@ def _shipped() -> str:
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
+            # one byte more tells a file that is too large, without reading it
             content = stream.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(
@@ -130,6 +132,7 @@ def _merge_rule(
             )
         owners["rule", name, key] = source
         # limits are merged one by one, any other key is replaced
+        # a wrong type is refused later, with its line
         if key == "limits" and isinstance(value, dict):
             earlier = rule.get("limits")
             rule["limits"] = {**(earlier if isinstance(earlier, dict) else {}), **value}
@@ -177,6 +180,7 @@ def _built(
     sources: list[_Source],
 ) -> Rules:
     def refused(path: _Path, reason: str) -> NoReturn:
+        # the file of the innermost key that some file wrote
         for end in range(len(path), 0, -1):
             if path[:end] in owners:
                 owners[path[:end]].refuse(path, reason)

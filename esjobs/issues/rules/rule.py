@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Ints
 from esjobs.core.identity import content_id
 from esjobs.issues.rules.expressions import Column, Columns, Expression
 from esjobs.issues.rules.hints import Hint
-from esjobs.issues.rules.vocabulary import metric_of
 from esjobs.schema.issues import SEVERITIES
 
 
@@ -26,7 +25,7 @@ class Graded:
     of: Expression | None = None
     bounds: tuple[tuple[str, float], ...] = ()
 
-    def ranks(self, columns: Columns, n: int) -> npt.NDArray[np.int64]:
+    def ranks(self, columns: Columns, n: int) -> Ints:
         """Return the index in :data:`SEVERITIES` of each row."""
         ranks = np.full(n, SEVERITIES.index(self.otherwise), np.int64)
         if self.of is None:
@@ -84,11 +83,6 @@ class Rule:
     def names(self) -> frozenset[str]:
         """All names used."""
         return frozenset().union(*(item.names for item in self.expressions), self.hint.names)
-
-    @cached_property
-    def metrics(self) -> frozenset[str]:
-        """Footprint metrics used."""
-        return frozenset(filter(None, map(metric_of, self.names)))
 
     def columns(self, facts: Columns, n: int) -> Columns:
         """Return the columns of its names: limits, value, facts."""

@@ -105,6 +105,7 @@ def _measure_of_job(name: str) -> Measure:
 
 
 def _unit_of_description(fact: str) -> str:
+    # the longer ending first: bytes per second are not bytes
     endings = {"_b_s": "B/s", "flops_s": "1/s", "_b": "B"}
     return next((unit for ending, unit in endings.items() if fact.endswith(ending)), "1")
 

@@ -38,6 +38,7 @@ from esjobs.store.base import JobStore
 
 _CARRIED = ("source", "job_id", "queue", "user", "project", "start_time")
 _READ = [*_CARRIED, "requested_wall_s", "requested_memory_b", "nodes"]
+# files this old are those of a writer that has stopped
 _STALE = timedelta(minutes=30)
 # no word that a program could take for an option
 _JOB_ID = re.compile(r"[0-9][0-9A-Za-z_+.]{0,63}")
@@ -54,9 +55,11 @@ def look(store: JobStore, settings: RunningSettings, now: datetime) -> tuple[Run
     pieces = list(replace(SLURM, running_at=now).parse(Path(settings.jobs), fill))
     jobs = list(chain.from_iterable(piece.batch.select(_READ).to_pylist() for piece in pieces))
     found, counts = _judged(jobs, settings, now)
+    # all of them: a job that is gone from the file has ended
     stored = read_table(store, RUNNING_ISSUES).to_pylist()
     rows = advanced(stored, found, now)
     failures = _hooks(rows, settings, now)
+    # also sources without a finding now, whose old rows must go
     _publish(store, rows, sorted({row["source"] for row in (*stored, *rows)}))
     counts["warnings"] = sum(row["warned_at"] == now for row in rows)
     counts["hooks run"] = sum(row["hook_at"] == now for row in rows)
@@ -133,6 +136,7 @@ def _series(settings: RunningSettings) -> tuple[pa.Table, int]:
     reader = (LongSeries() if settings.map is None else LongSeries().mapped(settings.map)).only(METRICS)
     pieces = list(chain.from_iterable(reader.parse(path, {}) for path in paths))
     rejects = list(chain.from_iterable(piece.rejects for piece in pieces))
+    # half a file would look like jobs that fell silent
     damaged = next((reject for reject in rejects if reject.reason == DAMAGED), None)
     if damaged is not None:
         raise InputError(damaged.detail)

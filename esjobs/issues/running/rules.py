@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from esjobs.core.arrays import Floats
 from esjobs.core.numbers import many
 from esjobs.issues.detectors.runs import longest_run
 from esjobs.issues.rules.hints import formatted
-
-Floats = npt.NDArray[np.float64]
 
 LONG_S, SHORT_S, LOOK_S = 3600.0, 1800.0, 300.0
 """Time without work, time of a trend, time between two values of swap space."""
@@ -46,6 +45,7 @@ class Running:
         values = self.values.get(metric)
         if values is None or not values.size or self.step_s <= 0:
             return None
+        # half a step: samples do not fall on full intervals
         inside = (self.times > self.age_s - width_s - self.step_s / 2) & (self.times >= 0)
         part = values[:, inside].astype(np.float64)
         fresh = np.isfinite(part[:, self.times[inside] >= self.age_s - _STALE * self.step_s]).any(axis=1)
@@ -73,6 +73,7 @@ def gpu_idle(job: Running) -> Found | None:
     seen = job.window("gpu_load", width) if job.age_s >= LONG_S else None
     if seen is None:
         return None
+    # a unit is idle if it never did anything: a short kernel counts as work
     idle = [name for name, load in zip(seen[1], seen[0], strict=True) if np.nanmax(load) <= 0]
     text = f"{len(idle)} of {many(len(seen[1]), 'GPU')} did nothing for {width / 3600:.1f} h"
     return Found(bool(idle), float(len(idle)), 0.0, idle[0] if idle else "", text)
@@ -88,6 +89,7 @@ def collapse(job: Running) -> Found | None:
     total = np.where(counted, job.values[metric][:, kept], 0.0).sum(axis=0, dtype=np.float64)
     seen = counted.any(axis=0)
     rate, times = (total[seen] / counted[:, seen].sum(axis=0)), job.times[kept][seen]
+    # of its own past: nothing else shows what the job usually does
     before = rate[times <= job.age_s - LONG_S]
     if len(before) * job.step_s < LONG_S * _SEEN or not np.median(before) > 0:
         return None
@@ -121,6 +123,7 @@ def memory_limit(job: Running) -> Found | None:
     seen = job.window("mem_used_b", SHORT_S)
     if seen is None or not job.memory_b > 0:
         return None
+    # the limit is that of the job; nodes are taken to have equal parts
     limit = job.memory_b / max(1, job.values["mem_used_b"].shape[0])
     ahead = [_in_half_an_hour(used, job.step_s) for used in seen[0]]
     last = [used[np.isfinite(used)][-1] for used in seen[0]]
@@ -133,6 +136,7 @@ def memory_limit(job: Running) -> Found | None:
 
 def _in_half_an_hour(used: Floats, step_s: float) -> float:
     finite = np.flatnonzero(np.isfinite(used))
+    # a line through one sample has no slope
     slope = np.polyfit(finite * step_s, used[finite], 1)[0] if len(finite) > 1 else 0.0
     return float(used[finite[-1]] + slope * SHORT_S)
 
@@ -153,6 +157,7 @@ def nodes_unused(job: Running) -> Found | None:
             node = name.partition("/")[0]
             work[node] = work.get(node, 0.0) + float(np.nanmean(load))
     unused = sorted(node for node, load in work.items() if load < _UNUSED)
+    # where no node works the collapse rule tells
     flagged = 0 < len(unused) < len(work)
     text = f"{len(unused)} of {many(job.nodes, 'node')} did nothing for half an hour"
     return Found(flagged, float(len(unused)), 0.0, unused[0] if unused else "", text)

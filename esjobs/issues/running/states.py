@@ -37,8 +37,10 @@ def advanced(rows: Iterable[Row], look: Look, now: datetime) -> list[Row]:
     before = {_key(row): row for row in rows}
     for key, row in before.items():
         job = key[:2]
+        # written below, with its new numbers
         if key in look.found:
             continue
+        # not seen now: an exporter may be silent, so nothing is over
         if job in look.running and key not in look.cleared:
             after.append(row)
         elif row["warned_at"] is not None and now - (row["ended_at"] or now) <= _KEPT:

@@ -75,6 +75,13 @@ def select(
     return reader_of(schema, completed())
 
 
+def require_one_source(job_id: str, sources: Collection[str]) -> None:
+    """Raise :class:`UsageError` if jobs of several sources have an id."""
+    if len(sources) > 1:
+        names = ", ".join(sources)
+        raise UsageError(f"several sources have a job '{job_id}': {names}; specify one: --source")
+
+
 def fields_schema(names: Iterable[str]) -> pa.Schema:
     """The Arrow schema of some fields of jobs."""
     return schema_of(fields.field(name) for name in names)

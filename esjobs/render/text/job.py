@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from esjobs.core import fields
+from esjobs.core.arrays import Floats
 from esjobs.core.metrics import METRICS
 from esjobs.core.text import visible
 from esjobs.issues.earlier_runs import HEADINGS, cells
 from esjobs.issues.one_job import JobStory, Row
-from esjobs.issues.plots import Floats, Plot, sparkline, underline
+from esjobs.issues.plots import Plot, sparkline, underline
 from esjobs.issues.rules.hints import formatted
 from esjobs.issues.rules.vocabulary import kind_of_fact
 from esjobs.pop.text import tree_lines

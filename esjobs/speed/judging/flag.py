@@ -30,9 +30,9 @@ from esjobs.schema.speed import FIT_SUMMARIES, FLAGS
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.checks import SEPARATOR, checks_of, refuted_by
 from esjobs.speed.judging.conclusions import conclude
-from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
+from esjobs.speed.judging.proposals import propose, share_among_siblings
 from esjobs.speed.judging.sentences import describe_verdict
-from esjobs.speed.judging.stability import changes_of, unstable_names
+from esjobs.speed.judging.stability import Change, changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.ranking import likely_factor
@@ -54,6 +54,11 @@ class Judged:
     events_per_job: float | None
     err_parts: Mapping[str, float]  # The error of the deviation by what it comes from: stat, int, line
 
+    @property
+    def p_off(self) -> float | None:
+        """Probability that the declared value is off by more than the limit; None without a comparison."""
+        return self.evidence.p_off if self.verdict in JUDGED else None
+
 
 def judge(
     factors: Factors,
@@ -62,8 +67,10 @@ def judge(
     settings: FitSettings,
 ) -> list[Judged]:
     """Return the verdict of every name of one fit, in the order of the factors."""
-    lines = {
-        int(index): (item, position) for item in comparisons for position, index in enumerate(item.places)
+    points = {
+        int(index): (_point(item, position), item.benchmark)
+        for item in comparisons
+        for position, index in enumerate(item.places)
     }
     in_lines = {
         item.benchmark: {declared[name].site for name in factors.name[item.places[item.line.points.in_line]]}
@@ -71,23 +78,19 @@ def judge(
     }
     main_k = factors.k[factors.main]
     median = float(np.median(main_k)) if len(main_k) else None
+    via, k, k_err = factors.via, factors.on_scale("k"), factors.on_scale("k_err")
     judged = []
     for index, name in enumerate(factors.name):
         own = declared[name]
-        point = _NO_POINT
-        n_line_sites = 0
-        if index in lines:
-            comparison, position = lines[index]
-            point = _point(comparison, position)
-            n_line_sites = len(in_lines[comparison.benchmark] - {own.site})
+        point, benchmark = points.get(index, (_NO_POINT, ""))
         # a queue on the scale through its CPU models alone is not compared with a default
-        if factors.via[index] and own.origin in ("default", "none"):
+        if via[index] and own.origin in ("default", "none"):
             point = replace(point, deviation=None, deviation_err=None, deviation_raw=None)
         evidence = Evidence(
             name=name,
             status=factors.status[index],
             reason=factors.reason[index],
-            k=finite(factors.on_scale("k")[index]),
+            k=finite(k[index]),
             n_jobs=int(factors.n_jobs[index]),
             n_units=int(factors.n_units[index]),
             n_tasks=int(factors.n_tasks[index]),
@@ -97,10 +100,10 @@ def judge(
             deviation_err=point.deviation_err,
             p_off=point.p_off,
             median_k=median,
-            n_line_sites=n_line_sites,
+            n_line_sites=len(in_lines.get(benchmark, set()) - {own.site}),
             line_reason=point.line_reason,
             only_type=factors.only_type,
-            records_doubt="" if factors.records_doubt is None else factors.records_doubt[index],
+            records_doubt=factors.records_doubt[index],
             mixed=factors.status[index] == MIXED_TASK,
             sole_link=factors.sole_link[index],
             estimate=point.estimate,
@@ -109,7 +112,7 @@ def judge(
             n_rejected=int(factors.n_rejected[index]),
             n_cut=int(factors.n_cut[index]),
             core_use=finite(factors.efficiency[index]),
-            via_models=bool(factors.via[index]),
+            via_models=bool(via[index]),
             model_doubt=factors.model_doubt,
         )
         compared = _comparison(point, settings.deviation_limit)
@@ -120,7 +123,7 @@ def judge(
                 evidence,
                 verdict,
                 why,
-                finite(factors.on_scale("k_err")[index]),
+                finite(k_err[index]),
                 point.expected_k,
                 point.doubt,
                 int(factors.component[index]),
@@ -214,30 +217,10 @@ def flag(
     conclusions: list[dict[str, object]] = []
     changes = changes_of(variants)
     for (factors, found), judged, values in zip(compared, verdicts, q_values, strict=True):
-        unstable = None
         of_fit = changes.get((factors.level, factors.processing_type, factors.method), {})
-        if factors.method == settings.methods[0]:
-            unstable = unstable_names(
-                [(item.evidence, item.verdict) for item in judged], of_fit, settings.deviation_limit
-            )
-        mine = list(_flag_rows(factors, judged, values, unstable, settings))
-        for row, item in zip(mine, judged, strict=True):
-            if item.verdict == "deviates" and unstable is not None:
-                checks = checks_of(item.evidence, of_fit.get(item.evidence.name, ()))
-                row["checks"] = SEPARATOR.join(check.text for check in checks)
-                row["refuted_by"] = refuted_by(item.evidence) or None
+        mine = list(_flag_rows(factors, judged, values, of_fit, settings))
         flags.extend(mine)
-        said = conclude(
-            mine,
-            factors.level,
-            limit=settings.deviation_limit,
-            no_line=_why_no_line(factors, found),
-            doubt=" ".join(item.doubt for item in found if item.doubt),
-            restriction=restriction,
-            left_out=factors.left_out,
-            model_doubt=factors.model_doubt,
-        )
-        conclusions.append({**factors.fit, **said})
+        conclusions.append(_summary(factors, found, mine, settings, restriction))
     for rank, row in enumerate(sorted(flags, key=_reading_order), 1):
         row["rank"] = rank
     counted = Counter(
@@ -280,13 +263,10 @@ def _q_values(
     # sites count separately: they have the jobs of their queues once more
     for method, levels in product(settings.methods, (NAMED_LEVELS, ("site",))):
         tests = [
-            (row, position, item.evidence.p_off)
+            (row, position, item.p_off)
             for factors, row, judged in zip(fits, found, verdicts, strict=True)
             for position, item in enumerate(judged)
-            if factors.method == method
-            and factors.level in levels
-            and item.verdict in JUDGED
-            and item.evidence.p_off is not None
+            if factors.method == method and factors.level in levels and item.p_off is not None
         ]
         p_off = np.array([p for *_, p in tests])
         ordered = np.sort(1.0 - p_off)
@@ -297,53 +277,104 @@ def _q_values(
     return found
 
 
-@dataclass(frozen=True)
-class _Tested:
-    item: Judged
-    q_value: float | None
-    significant: bool | None
-    stable: bool | None
-    unstable_under: str | None
-    proposal: Proposal
-
-    @property
-    def confirmed(self) -> bool | None:
-        return is_confirmed(self.item.verdict, self.significant, self.stable)
+def _summary(
+    factors: Factors,
+    found: Sequence[Comparison],
+    flags: Sequence[Mapping[str, object]],
+    settings: FitSettings,
+    restriction: Sequence[str],
+) -> dict[str, object]:
+    """Return the conclusion of one fit."""
+    said = conclude(
+        flags,
+        factors.level,
+        limit=settings.deviation_limit,
+        no_line=_why_no_line(factors, found),
+        doubt=" ".join(item.doubt for item in found if item.doubt),
+        restriction=restriction,
+        left_out=factors.left_out,
+        model_doubt=factors.model_doubt,
+    )
+    return {**factors.fit, **said}
 
 
 def _flag_rows(
     factors: Factors,
     judged: Sequence[Judged],
     q_values: Sequence[float | None],
-    unstable: Mapping[str, str] | None,
+    changes: Mapping[str, Sequence[Change]],
     settings: FitSettings,
 ) -> Iterator[dict[str, object]]:
-    level = factors.level
-    tests = [(_is_significant(item), _is_stable(item, unstable)) for item in judged]
+    level, limit = factors.level, settings.deviation_limit
+    unstable: dict[str, str] = {}
+    # the verdicts of other methods are never cleared to send
+    headline = factors.method == settings.methods[0]
+    if headline:
+        unstable = unstable_names([(item.evidence, item.verdict) for item in judged], changes, limit)
+    tests = [_tested(item, unstable if headline else None) for item in judged]
     alone = [
-        propose(
-            item.evidence,
-            item.verdict,
-            settings.min_name_jobs,
-            level=level,
-            confirmed=is_confirmed(item.verdict, *tested),
-        )
-        for item, tested in zip(judged, tests, strict=True)
+        propose(item.evidence, item.verdict, settings.min_name_jobs, level=level, confirmed=confirmed)
+        for item, (_, _, confirmed) in zip(judged, tests, strict=True)
     ]
     proposals = share_among_siblings([item.evidence for item in judged], alone)
     for item, q_value, tested, proposal in zip(judged, q_values, tests, proposals, strict=True):
-        name = item.evidence.name
-        row = _Tested(item, q_value, *tested, None if unstable is None else unstable.get(name), proposal)
+        evidence, verdict, (significant, stable, confirmed) = item.evidence, item.verdict, tested
+        under = unstable.get(evidence.name)
+        words = describe_verdict(
+            evidence,
+            verdict,
+            item.why,
+            proposal,
+            level=level,
+            limit=limit,
+            doubt=item.doubt,
+            stable=stable,
+            unstable_under=under,
+        )
         yield {
             **factors.fit,
-            "name": name,
+            "name": evidence.name,
             **_declared(item, level),
             **_measured(item),
-            **_outcome(row),
-            **_words(row, level, settings.deviation_limit),
+            "verdict": verdict,
+            "p_off": item.p_off,
+            "significant": significant,
+            "q_value": q_value,
+            "stable": stable,
+            "unstable_under": under,
+            "confirmed": confirmed,
+            "status_shown": status_shown(verdict, confirmed),
+            "proposed_corepower": proposal.corepower,
+            "proposed_corepower_err": proposal.corepower_err,
+            "sentence": words.sentence,
+            "finding": words.finding,
+            "advice": words.advice or None,
             **_estimated(item),
-            **factors.ranking.get(name, {}),
+            **factors.ranking.get(evidence.name, {}),
+            **(_checked(item, changes) if headline else {}),
         }
+
+
+def _tested(item: Judged, unstable: Mapping[str, str] | None) -> tuple[bool | None, bool | None, bool | None]:
+    """Return whether a verdict is significant, stable and confirmed; None where it claims nothing.
+
+    ``unstable``: None if the method was not tested.
+    """
+    significant = stable = None
+    if item.verdict in JUDGED:
+        significant = item.verdict == "deviates" and not item.doubt
+    if unstable is not None and item.verdict in SURVIVING:
+        stable = item.evidence.name not in unstable
+    return significant, stable, is_confirmed(item.verdict, significant, stable)
+
+
+def _checked(item: Judged, changes: Mapping[str, Sequence[Change]]) -> dict[str, object]:
+    """Return the checks of a deviation, and what would refute it; nothing for other verdicts."""
+    if item.verdict != "deviates":
+        return {}
+    checks = checks_of(item.evidence, changes.get(item.evidence.name, ()))
+    text = SEPARATOR.join(check.text for check in checks)
+    return {"checks": text, "refuted_by": refuted_by(item.evidence) or None}
 
 
 def _declared(item: Judged, level: str) -> dict[str, object]:
@@ -381,38 +412,6 @@ def _measured(item: Judged) -> dict[str, object]:
     }
 
 
-def _outcome(tested: _Tested) -> dict[str, object]:
-    item = tested.item
-    return {
-        "verdict": item.verdict,
-        "p_off": item.evidence.p_off if item.verdict in JUDGED else None,
-        "significant": tested.significant,
-        "q_value": tested.q_value,
-        "stable": tested.stable,
-        "unstable_under": tested.unstable_under,
-        "confirmed": tested.confirmed,
-        "status_shown": status_shown(item.verdict, tested.confirmed),
-        "proposed_corepower": tested.proposal.corepower,
-        "proposed_corepower_err": tested.proposal.corepower_err,
-    }
-
-
-def _words(tested: _Tested, level: str, limit: float) -> dict[str, object]:
-    item = tested.item
-    words = describe_verdict(
-        item.evidence,
-        item.verdict,
-        item.why,
-        tested.proposal,
-        level=level,
-        limit=limit,
-        doubt=item.doubt,
-        stable=tested.stable,
-        unstable_under=tested.unstable_under,
-    )
-    return {"sentence": words.sentence, "finding": words.finding, "advice": words.advice or None}
-
-
 def _estimated(item: Judged) -> dict[str, object]:
     # For names with enough evidence, whatever they declare.
     estimate = item.evidence.estimate
@@ -425,17 +424,6 @@ def _estimated(item: Judged) -> dict[str, object]:
         "estimate_level": INTERVAL_LEVEL,
         "estimate_benchmark": estimate.benchmark,
     }
-
-
-def _is_significant(item: Judged) -> bool | None:
-    return (item.verdict == "deviates" and not item.doubt) if item.verdict in JUDGED else None
-
-
-def _is_stable(item: Judged, unstable: Mapping[str, str] | None) -> bool | None:
-    """True if a verdict survives; None if it claims nothing or its method was not tested."""
-    if unstable is None or item.verdict not in SURVIVING:
-        return None
-    return item.evidence.name not in unstable
 
 
 def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:
