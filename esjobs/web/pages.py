@@ -25,6 +25,7 @@ from dashboards.targets.html.profile import (
     render_wall,
     wall_script,
 )
+from dashboards.targets.html.report import library
 from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count, many
@@ -117,7 +118,7 @@ def icon(_request: Request) -> Reply:
 
 def static(request: Request) -> Reply:
     """A style sheet or a script."""
-    for address, text in (_profile_style(), _job_style(), _wall_script()):
+    for address, text in (_profile_style(), _job_style(), _wall_script(), _library()):
         if address == f"/static/{request.parts['name']}":
             media = "text/css" if address.endswith(".css") else "text/javascript"
             return Reply(text.encode(), f"{media}; charset=utf-8", lasting=True)
@@ -367,6 +368,7 @@ def _site(request: Request) -> Site:
             now=request.now,
             pages=_shown_pages(request),
             ways=_OWN,
+            library=_library()[0],
         )
         _SITES[_audience(request), site.folder] = site
         while len(_SITES) > _KEPT_SITES:
@@ -411,6 +413,12 @@ def _job_style() -> tuple[str, str]:
 @cache
 def _wall_script() -> tuple[str, str]:
     return _named("wall", wall_script(), "js")
+
+
+@cache
+def _library() -> tuple[str, str]:
+    # lasts over nights, as the parts of pages do not
+    return _named("vega", library(), "js")
 
 
 def _named(name: str, text: str, suffix: str = "css") -> tuple[str, str]:
