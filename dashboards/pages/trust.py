@@ -161,7 +161,7 @@ DROPPED_OF_RUN = Panel(
     "Trust",
     View("run_counts", where=(Where("kind", ("dropped",)),), sort=("-n",)),
     fields=(
-        Entry("window_end", "End of the window", "time", "label"),
+        Entry("window_end", "Window end", "time", "label"),
         Entry("run", "Run", "name"),
         Entry("step", "Step", "name"),
         Entry("name", "Reason", "name"),

@@ -50,8 +50,8 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsInd
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
 
 
-WIDE = {"name": 180, "site": 150, "sentence": 520}
-"""Pixels of columns of names and sentences, which are not to be cut."""
+WIDE = {"name": 180, "site": 120, "sentence": 490, "cost_core_h": 145, "link": 180, "window_end": 100}
+"""Pixels of columns whose texts or headings are cut in a table with equal ones at 1000 pixels."""
 
 
 def _as_opened(panel: Panel) -> dict[str, Any]:
