@@ -13,6 +13,7 @@ from typing import Any
 
 from dashboards.spec import GROUPS, JOBS, LOOKS, OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
+from dashboards.targets.saved_objects.reasons import REASONS
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.index import hits, index_of
 from dashboards.targets.vegalite.marks import (
@@ -101,7 +102,8 @@ def chart(
     ]
     if looks := _looks_in_rows(panel):
         layers = [_legend_of(looks, layer) for layer in layers]
-    coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
+    why = {"usermeta": {"lacking": REASONS[panel.kind]}}
+    coloured: Spec = _coloured({**kept, **why, "layer": layers, "config": config})
     return coloured if clicks is None else clicked(coloured, panel, clicks, prefix, jobs)
 
 
