@@ -25,7 +25,7 @@ HOW_MANY = Panel(
     "Today",
     INCIDENTS.view,
     tiles=(Tile("open incidents, most costly first.", one="open incident."),),
-    empty="No open incident.",
+    empty="No open incident in this selection. Incidents are of sites: a filter by queue hides them.",
 )
 
 NIGHTS = Panel(
@@ -121,7 +121,7 @@ TODAY = Page(
     "What is new, and must I act?",
     stacked(
         (
-            9,
+            8,
             (
                 (replace(LIGHT, id="today-light"), 24),
                 (replace(STATEMENT, id="today-conclusion", view=replace(STATEMENT.view, types="main")), 24),
@@ -136,6 +136,7 @@ TODAY = Page(
     ),
     choices=(Choice("flag_states", "site", "Site"),),
     leads_to="site",
-    beyond=("today-verdicts", READING.id),
+    # the line above all panels says on a server whether the data is current
+    beyond=("today-light", "today-verdicts", READING.id),
     served=stacked((13, tuple((panel, 24) for panel in _OF_SITE))),
 )

@@ -161,7 +161,7 @@ DROPPED_OF_RUN = Panel(
     "Trust",
     View("run_counts", where=(Where("kind", ("dropped",)),), sort=("-n",)),
     fields=(
-        Entry("window_end", "End of the window", "time", "label"),
+        Entry("window_end", "Window end", "time", "label"),
         Entry("run", "Run", "name"),
         Entry("step", "Step", "name"),
         Entry("name", "Reason", "name"),
@@ -182,7 +182,7 @@ TRUST = Page(
         (13, ((FITS, 48),)),
         (13, ((LEDGER, 24), (NIGHTS, 24))),
         (16, ((PULLS_PANEL, 24), (COMPONENT_TABLE, 24))),
-        (14, ((SHIFT, 22), (DROPPED_OF_RUN, 26))),
+        (14, ((SHIFT, 20), (DROPPED_OF_RUN, 28))),
         (18, ((INDICES, 48),)),
     ),
     beyond=(INDICES.id,),

@@ -62,21 +62,27 @@ def pages_of(
     now: datetime | None = None,
     pages: Sequence[Page] = PAGES,
     ways: Facts = (),
+    library: str = "",
 ) -> Site:
     """The pages of a store as files, without those of jobs; the same rows give the same files.
 
-    ``ways``: titles and addresses of pages beside these.
+    ``ways``: titles and addresses of pages beside these. ``library``: address of the script that draws;
+    empty: a part of these.
     """
     runs = {kind.name: latest_run(store, kind) for kind in KINDS}
     shown = runs[SPEED.name]
     if shown is None:
-        setting = Setting(_facts(None), _notes(of_jobs), jobs=jobs, of_jobs=of_jobs.files, ways=ways)
+        setting = Setting(
+            _facts(None), _notes(of_jobs), jobs=jobs, of_jobs=of_jobs.files, ways=ways, library=library
+        )
         return site_of(pages, Stored(store, {}, HEADLINE), setting)
     fit = SpeedQuestion.of_run(shown).fit
     latest = {name: run.run for name, run in runs.items() if run is not None}
     reader = Stored(store, latest, fit.methods[0], shown.window)
     age = freshness_of(store, shown, now)
-    setting = Setting(_facts(shown), _notes(of_jobs), fit.deviation_limit, jobs, of_jobs.files, age, ways)
+    setting = Setting(
+        _facts(shown), _notes(of_jobs), fit.deviation_limit, jobs, of_jobs.files, age, ways, library
+    )
     return site_of(pages, reader, setting)
 
 

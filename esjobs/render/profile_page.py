@@ -1,6 +1,7 @@
 """The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -22,7 +23,7 @@ from dashboards.targets.html.profile import (
     render_profile,
 )
 from esjobs.core.errors import NoJobsError
-from esjobs.core.numbers import exact_percent, number, signed_percent
+from esjobs.core.numbers import count, exact_percent, many, number, signed_percent
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
 from esjobs.core.window import Window
@@ -55,8 +56,24 @@ def profile_html(profile: Profile, now: datetime | None = None) -> str:
 
 def profile_page(profile: Profile, now: datetime | None = None) -> ProfilePage:
     """Return the page as laid out for the template."""
-    parts = [_part(profile, section) for section in sections(profile)]
+    parts = [replace(_part(profile, each), title=_finding(profile, each)) for each in sections(profile)]
     return ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts)
+
+
+def _finding(profile: Profile, section: Section) -> str:
+    """Return the title of a section with what was found."""
+    found = ""
+    if section.title == "Verdict" and profile.flags:
+        worst = min(profile.flags, key=verdict_order)
+        name = f"{visible(worst['name'])} " if len(profile.flags) > 1 else ""
+        size = "" if worst["deviation"] is None else f", {signed_percent(worst['deviation'])}"
+        found = f": {name}{status_shown(worst['verdict'], worst['confirmed'])}{size}"
+    elif section.title == "By processing type" and profile.types:
+        confirmed = sum(row["confirmed"] is True for row in profile.types)
+        found = f": {count(confirmed)} of {count(len(profile.types))} confirmed" if confirmed else ""
+    elif section.title == DAY_BY_DAY and profile.incidents:
+        found = f": {many(len(profile.incidents), 'incident')}"
+    return f"{section.title}{found}"
 
 
 MOST_FOLDS = 25

@@ -1,6 +1,6 @@
 """Page of the day: what the last night found and changed, and whether anybody must act."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -35,19 +35,26 @@ _NIGHTS = 14
 INCIDENT_DAYS = 30
 """Days in which incidents that are over stay on the page."""
 _MOST_OF_WALL = 8
+_MOST_NOTICED = 10
 _LEVELS = (("queue", "queues"), ("cpu_model", "CPU models"))
 
 Row = Mapping[str, Any]
+Ways = Callable[[Iterable[Row]], Iterable[tuple[str, str]]]
 
 
-def today_page(store: JobStore, now: datetime) -> ProfilePage:
+def _no_ways(_rows: Iterable[Row]) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+def today_page(store: JobStore, now: datetime, ways: Ways = _no_ways) -> ProfilePage:
     """Return the page of the latest run and the last night; without a run it says so.
 
+    ``ways``: gives titles and addresses of pages about incidents.
     Cost: the flags of the last night, the incidents of a month, some rows of other tables.
     """
     run = latest_run(store, SPEED)
     if run is None:
-        return _without_factors(store)
+        return _without_factors(store, ways)
     age = freshness_of(store, run, now)
     source = (
         f"May these numbers be used? {age.light}: {age.sentence}. "
@@ -56,13 +63,17 @@ def today_page(store: JobStore, now: datetime) -> ProfilePage:
     every = [In("processing_type", (ALL_TYPES,))]
     states = read_table(store, FLAG_STATES, every).to_pylist()
     open_flags = [_open_flags(states, level, words) for level, words in _LEVELS]
-    days = (run.window.last_day - timedelta(days=INCIDENT_DAYS), max(run.window.last_day, now.date()))
-    parts = [_conclusion(store, run, states), _changes(store, states), _incidents(store, *days)]
+    incidents = _newest(store, run.window.last_day, max(run.window.last_day, now.date()))
+    parts = [_conclusion(store, run, states), _changes(store, states), _incidents(incidents)]
     parts += [*_map(store, states), *_days(store), *open_flags, *_nights(store)]
-    return ProfilePage("Today", source, parts)
+    return ProfilePage("Today", source, parts, tuple(ways(incidents.to_pylist())))
 
 
-def _without_factors(store: JobStore) -> ProfilePage:
+def _newest(store: JobStore, day: date, last: date) -> pa.Table:
+    return listed(newest_incidents(store, day - timedelta(days=INCIDENT_DAYS), last))
+
+
+def _without_factors(store: JobStore, ways: Ways) -> ProfilePage:
     """Return the page of a store without a run, such as that of a centre whose jobs have no events."""
     last = store.span().last
     if last is None:
@@ -70,8 +81,9 @@ def _without_factors(store: JobStore) -> ProfilePage:
     source = (
         f"Jobs until {last:%Y-%m-%d}. No speed factors, which need tasks, events and CPU time: esjobs run."
     )
-    parts = [_incidents(store, last.date() - timedelta(days=INCIDENT_DAYS), last.date()), *_days(store)]
-    return ProfilePage("Today", source, [*parts, *_nights(store)])
+    incidents = _newest(store, last.date(), last.date())
+    parts = [_incidents(incidents), *_days(store), *_nights(store)]
+    return ProfilePage("Today", source, parts, tuple(ways(incidents.to_pylist())))
 
 
 def _incidents_of_wall(lasting: Sequence[Incident]) -> Part:
@@ -157,7 +169,9 @@ def _changes(store: JobStore, states: Sequence[Row]) -> Part:
     if not found:
         return Part(title, "", ["No flag was opened, changed or closed in the last night."], [], None)
     rows = [row for row in found if row["kind"] != "noticed"]
-    n_noticed = len(found) - len(rows)
+    noticed = [row for row in found if row["kind"] == "noticed"]
+    n_noticed = len(noticed)
+    rows += noticed[:_MOST_NOTICED]
     seen = [f"First seen, not confirmed yet: {many(n_noticed, 'deviation')}."] * (n_noticed > 0)
     headings = ("queue", "CPU model", "event", "work", "deviation", "why")
     table = None
@@ -179,9 +193,9 @@ def _event(row: Row) -> list[str]:
     ]
 
 
-def _incidents(store: JobStore, first: date, last: date) -> Part:
+def _incidents(rows: pa.Table) -> Part:
     """Incidents of the daily watch: those that last by cost, then those of these days that are over."""
-    table, states = incidents_for_people(listed(newest_incidents(store, first, last)), tasks=True)
+    table, states = incidents_for_people(rows, tasks=True)
     if not table.num_rows:
         return Part("Incidents", "", [f"No incident of a site in {INCIDENT_DAYS} days."], [], None)
     about = f"Efficiency, failures and waiting against what was expected; {INCIDENT_DAYS} days."

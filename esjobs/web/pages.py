@@ -6,13 +6,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 
 from dashboards.pages import PAGES
 from dashboards.spec import Page
-from dashboards.targets.html.job import Around, job_style
+from dashboards.targets.html.job import Around, job_style, nowhere
 from dashboards.targets.html.pages.files import FIRST, Site, file_of
 from dashboards.targets.html.profile import (
     Columns,
@@ -25,6 +26,7 @@ from dashboards.targets.html.profile import (
     render_wall,
     wall_script,
 )
+from dashboards.targets.html.report import library
 from esjobs.core.conditions import written
 from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.numbers import count, many
@@ -36,11 +38,11 @@ from esjobs.render.job_page import job_html
 from esjobs.render.job_pages import JobPages
 from esjobs.render.person import person
 from esjobs.render.person_page import person_page
-from esjobs.render.profile.profile import Profile, profile
+from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page, wall_page
 from esjobs.schema.issues import SEVERITIES
-from esjobs.schema.today import EVERYWHERE
+from esjobs.schema.today import EVERYWHERE, REPORTED
 from esjobs.today.incident import parts
 from esjobs.today.sentences import window_of
 from esjobs.today.states import Incident
@@ -83,7 +85,7 @@ def today(request: Request) -> Reply:
     """Today, or the same for a wall."""
     store = request.session.store
     if "wall" not in request.values:
-        return page_of(request, today_page(store, request.now))
+        return page_of(request, today_page(store, request.now, _incidents))
     return Reply(render_wall(wall_page(store, request.now), _profile_style()[0], _wall_script()[0]).encode())
 
 
@@ -117,7 +119,7 @@ def icon(_request: Request) -> Reply:
 
 def static(request: Request) -> Reply:
     """A style sheet or a script."""
-    for address, text in (_profile_style(), _job_style(), _wall_script()):
+    for address, text in (_profile_style(), _job_style(), _wall_script(), _library()):
         if address == f"/static/{request.parts['name']}":
             media = "text/css" if address.endswith(".css") else "text/javascript"
             return Reply(text.encode(), f"{media}; charset=utf-8", lasting=True)
@@ -126,20 +128,46 @@ def static(request: Request) -> Reply:
 
 def profile_of(level: str) -> Handler:
     """Return a handler of pages of sites or CPU models."""
-    return lambda request: page_of(request, profile_content(request, level))
+
+    def handler(request: Request) -> Reply:
+        lead = rows_of(request, _FIELDS[level])
+        return page_of(request, profile_content(request, level), lead)
+
+    return handler
+
+
+_FIELDS = {"site": "site", "queue": "queue", "cpu": "cpu_model"}
+# Headings of tables about one name, to the field of its jobs that their cells choose
+_PARTS = {"processing type": "processing_type", "application": "application"}
+
+
+def rows_of(request: Request, field: str) -> Callable[[str, str], str]:
+    """Return what leads from cells of the page of a name to the jobs behind their row."""
+    one, run = written(field, "=", [request.parts["name"]]), request.shown.run
+
+    def lead(heading: str, cell: str) -> str:
+        if cell in _NO_NAMES or "\\" in cell:
+            return ""
+        if heading == "day":
+            return _address("/jobs", where=one, window=cell)
+        if heading not in _PARTS:
+            return ""
+        where = f"{one} ; {written(_PARTS[heading], '=', [cell])}"
+        return _address("/jobs", where=where, window=str(run.window) if run is not None else None)
+
+    return lead
 
 
 def profile_content(request: Request, level: str) -> ProfilePage:
     """Return the content of the page of a site, a queue or a CPU model (``cpu``)."""
-    field = {"site": "site", "queue": "queue", "cpu": "cpu_model"}[level]
-    name = request.parts["name"]
+    field, name = _FIELDS[level], request.parts["name"]
     try:
         found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
     except UsageError as error:
         raise AbsentError(str(error)) from error
     links = [("Jobs", _address("/jobs", where=written(field, "=", [name])))]
     if level == "site":
-        links += _incidents(found)
+        links += _incidents(found.incidents)
         links += [(f"Queue {visible(each)}", f"/queue/{quote(each, safe='')}") for each in found.named.names]
     elif level == "queue" and found.flags and found.flags[0]["site"]:
         site = found.flags[0]["site"]
@@ -147,13 +175,13 @@ def profile_content(request: Request, level: str) -> ProfilePage:
     return replace(profile_page(found, request.now), links=links)
 
 
-def _incidents(found: Profile) -> Iterator[tuple[str, str]]:
-    """Yield links to the pages of the incidents of a site."""
-    for row in found.incidents:
+def _incidents(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield links to the pages of incidents of sites that cost core-hours."""
+    for row in rows:
         window = window_of(Incident(**row))
-        if window is not None:
-            address = _address("/incident", site=found.named.title, window=str(window))
-            yield f"Incident of {row['since']}", address
+        if window is not None and row["state"] in REPORTED:
+            address = _address("/incident", site=row["site"], window=str(window))
+            yield f"Incident of {row['since']} at {visible(row['site'])}", address
 
 
 def incident(request: Request) -> Reply:
@@ -206,9 +234,8 @@ def person_of(kind: str) -> Handler:
             page = person_page(person(request.session.store, kind, name, None))
         except UsageError as error:
             raise AbsentError(str(error)) from error
-        return page_of(
-            request, replace(page, links=[("Jobs", _address("/jobs", where=written(kind, "=", [name])))])
-        )
+        links = [("Jobs", _address("/jobs", where=written(kind, "=", [name])))]
+        return page_of(request, replace(page, links=links), rows_of(request, kind))
 
     return handler
 
@@ -294,6 +321,7 @@ def ask(request: Request) -> Reply:
         FormField("metric", "Metrics", ", ".join(request.many("metric")), "jobs, efficiency, core_h"),
         _where_field(request),
         _window_field(request),
+        FormField("compare", "Compare with", request.one("compare") or "", "previous, 2025-05"),
         FormField("sort", "Sort by", request.one("sort") or "", "efficiency"),
         FormField("order", "Order", request.one("order") or "", options=("", "ascending", "descending")),
         FormField("top", "First groups", request.one("top") or "", "20"),
@@ -319,9 +347,15 @@ def problem_page(title: str, sentence: str) -> str:
     return render_profile(ProfilePage(title, visible(sentence), []), around)
 
 
-def page_of(request: Request, page: ProfilePage) -> Reply:
-    """Return a page with the ways to all others."""
-    return Reply(render_profile(page, _around(request, _profile_style()[0])).encode())
+def page_of(request: Request, page: ProfilePage, rows: Callable[[str, str], str] = nowhere) -> Reply:
+    """Return a page with the ways to all others; ``rows``: to the rows behind a cell, by its heading."""
+    around = _around(request, _profile_style()[0])
+    general = around.lead
+
+    def lead(heading: str, cell: str) -> str:
+        return rows(heading, cell) or general(heading, cell)
+
+    return Reply(render_profile(page, replace(around, lead=lead)).encode())
 
 
 def _around(request: Request, style: str) -> Around:
@@ -367,6 +401,7 @@ def _site(request: Request) -> Site:
             now=request.now,
             pages=_shown_pages(request),
             ways=_OWN,
+            library=_library()[0],
         )
         _SITES[_audience(request), site.folder] = site
         while len(_SITES) > _KEPT_SITES:
@@ -411,6 +446,12 @@ def _job_style() -> tuple[str, str]:
 @cache
 def _wall_script() -> tuple[str, str]:
     return _named("wall", wall_script(), "js")
+
+
+@cache
+def _library() -> tuple[str, str]:
+    # lasts over nights, as the parts of pages do not
+    return _named("vega", library(), "js")
 
 
 def _named(name: str, text: str, suffix: str = "css") -> tuple[str, str]:
@@ -472,7 +513,11 @@ def _jobs_command(request: Request) -> str:
 def _command(request: Request) -> str:
     order = {"ascending": ["--asc"], "descending": ["--desc"]}.get(request.one("order") or "", [])
     return " ".join(
-        ["esjobs query", *_options(request, "by", "metric", "where", "window", "sort", "top"), *order]
+        [
+            "esjobs query",
+            *_options(request, "by", "metric", "where", "window", "compare", "sort", "top"),
+            *order,
+        ]
     )
 
 
@@ -485,6 +530,7 @@ def _python(request: Request) -> str:
     first = [repr(list(request.many("by"))), repr(list(request.many("metric") or ("jobs",)))]
     keywords = [
         *_keywords(request, ("where",)),
+        *_one_keyword(request, "compare"),
         *_one_keyword(request, "sort"),
         *order.get(request.one("order") or "", []),
     ]

@@ -26,6 +26,7 @@ _GROUPS = (
     Parameter("metric", "Metrics; jobs without any.", many=True),
     _WHERE,
     _WINDOW,
+    Parameter("compare", "Another window, or previous."),
     *_ORDER,
 )
 _ISSUES = (
@@ -43,7 +44,6 @@ _QUERY = (
     Parameter("total", "A row for all jobs.", choices=_YES_NO),
     Parameter("share", "Each group's share of the total.", choices=_YES_NO),
     Parameter("errors", "Standard errors.", choices=_YES_NO),
-    Parameter("compare", "Another window, or previous."),
 )
 _ROWS = tuple(api.MEDIA)
 _API = "/api/v1"

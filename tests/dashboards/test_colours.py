@@ -50,6 +50,28 @@ def specifications(text: str) -> Iterator[str]:
         yield from walk(json.loads(line))
 
 
+def texts_of(node: Any) -> Iterator[dict[str, Any]]:
+    """The marks of text of a specification."""
+    if isinstance(node, dict):
+        if node.get("type") == "text":
+            yield node
+        node = list(node.values())
+    for each in node if isinstance(node, list) else ():
+        yield from texts_of(each)
+
+
+@pytest.mark.parametrize("target", bundles.TARGETS)
+def test_texts_have_the_colour_of_the_theme(target: str) -> None:
+    """No grey has 4.5 to 1 (WCAG 1.4.3) on both grounds; large bold letters need 3 to 1."""
+    marks = [
+        mark for spec in specifications(bundles.bundle_of(target)) for mark in texts_of(json.loads(spec))
+    ]
+    small = [mark for mark in marks if mark["fontSize"] < 19]
+    assert len(small) > 50
+    assert {mark.get("style") for mark in small} == {"guide-label", "group-subtitle"}
+    assert not any("color" in mark for mark in small)
+
+
 @pytest.mark.parametrize("target", bundles.TARGETS)
 def test_marks_are_seen_on_both_grounds(target: str) -> None:
     specs = list(specifications(bundles.bundle_of(target)))

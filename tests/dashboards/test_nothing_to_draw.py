@@ -10,7 +10,7 @@ from dashboards.spec import Panel
 from dashboards.targets.saved_objects.charts import chart
 from dashboards.targets.saved_objects.texts import is_plain
 from dashboards.targets.vegalite.charts import CHARTS
-from tests.dashboards.drawn import OLDEST, svg
+from tests.dashboards.drawn import OLDEST, SIZE, svg
 
 EMPTY = {"hits": {"hits": []}, "aggregations": {"groups": {"buckets": []}}}
 PANELS = {
@@ -38,3 +38,5 @@ def test_a_chart_without_rows_is_a_sentence(panel: Panel) -> None:
     said = " ".join(" ".join(each.itertext()) for each in texts).strip()
     sentence = panel.empty or "No rows in this period and selection."
     assert re.sub(r"\s+", "", said) == re.sub(r"\s+", "", sentence)
+    # a legend without entries would have no size
+    assert float(picture.attrib["width"]) < 2 * SIZE

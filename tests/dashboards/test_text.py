@@ -193,7 +193,7 @@ def test_charts_write_numbers_as_texts_do(browser: "Browser") -> None:
     """The locale that charts are embedded with, asked of the library that draws them."""
     library = Path(dashboards.targets.html.__file__).parent
     page = browser.new_page()
-    for name in ("library/vega.js", "shared.js"):
+    for name in ("library/vega.js", "embed.js", "shared.js"):
         page.add_script_tag(content=(library / name).read_text(encoding="utf-8"))
     ask = """async ([form, values]) => {
         const spec = {
@@ -205,7 +205,7 @@ def test_charts_write_numbers_as_texts_do(browser: "Browser") -> None:
             },
         };
         const shown = document.body.appendChild(document.createElement("div"));
-        await vegaEmbed(shown, spec, SHARED.options);
+        await vegaEmbed(shown, spec, SHARED.formatLocale);
         return [...shown.querySelectorAll("g.mark-text.marks text")].map((each) => each.textContent);
     }"""
     changes = [-0.372, -0.1, 0.25, 0.999, 1.5]

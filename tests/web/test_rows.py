@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import esjobs
+from esjobs.publish.latest import latest_run
+from esjobs.schema.speed import SPEED
 from esjobs.schema.today import EVERYWHERE, LASTING
 from esjobs.today.sentences import hours
 from tests.web.client import Client
@@ -145,3 +147,26 @@ def test_the_description_says_the_limits(client: Client) -> None:
     assert asked["level"]["items"]["enum"] == ["queue", "site", "cpu_model"]
     assert client.get("/api/v1/flags?limit=1000").status == 200
     assert client.get("/api/v1/flags?limit=1001").status == 400
+
+
+def test_a_row_of_a_page_leads_to_its_jobs(client: Client, session: esjobs.Session) -> None:
+    by_type = session.query(("queue", "processing_type"), ("jobs",)).rows.to_pylist()
+    row = max(by_type, key=lambda each: each["jobs"])
+    text = unescape(client.get(f"/queue/{quote(row['queue'])}").text)
+    chosen = f"/jobs?where=queue%3D{row['queue']}+%3B+processing_type%3D{row['processing_type']}&window="
+    (address,) = {each.split('"')[0] for each in text.split('href="') if each.startswith(chosen)}
+    run = latest_run(session.store, SPEED)
+    assert run is not None
+    where = (f"queue={row['queue']}", f"processing_type={row['processing_type']}")
+    (jobs,) = (
+        session.query((), ("jobs",), where=where, window=str(run.window)).rows.column("jobs").to_pylist()
+    )
+    assert f"<h1>{jobs:,} jobs</h1>" in client.get(address).text
+
+
+def test_a_question_is_compared_with_another_window(client: Client) -> None:
+    asked = "/ask?by=queue&metric=jobs&window=2025-06-08/2025-06-15&compare=previous"
+    text = client.get(asked).text
+    assert "jobs_before" in text
+    assert "--compare previous" in text
+    assert "compare=&#39;previous&#39;" in text

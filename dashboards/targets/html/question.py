@@ -10,7 +10,7 @@ from dashboards.targets.html.theme import palette_css
 _SCRIPT = """"use strict";
 const specification = JSON.parse(document.getElementById("specification").textContent);
 const place = document.getElementById("chart");
-vegaEmbed(place, specification, { ast: true, actions: false, renderer: "svg" }).catch((error) => {
+vegaEmbed(place, specification).catch((error) => {
   place.textContent = "The chart could not be drawn: " + error.message;
 });
 """
@@ -18,7 +18,7 @@ _STYLE = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem}#c
 
 
 def render_question(heading: str, facts: Sequence[str], specification: Mapping[str, Any]) -> str:
-    """The page as HTML; texts are escaped, no connection is admitted. About 0.9 MB, nearly all of it Vega."""
+    """The page as HTML; texts are escaped, no connection is admitted. About 0.6 MB, nearly all of it Vega."""
     scripts = [library(), _SCRIPT]
     said = "".join(f"<p>{escape(fact)}</p>\n" for fact in facts)
     return (

@@ -1,6 +1,6 @@
 "use strict";
 (function () {
-  const { options, hidden, shorten, reveal, watch, bringForward, compare, missing } = SHARED;
+  const { formatLocale, hidden, shorten, reveal, watch, bringForward, compare, missing } = SHARED;
   const specs = JSON.parse(document.getElementById("charts").textContent);
   const views = new Map();
 
@@ -26,7 +26,7 @@
   function draw(element) {
     if (element.dataset.state || hidden(element)) return;
     element.dataset.state = "drawing";
-    vegaEmbed(element, unpack(specs[Number(element.dataset.chart)]), options).then(
+    vegaEmbed(element, unpack(specs[Number(element.dataset.chart)]), formatLocale).then(
       (result) => {
         element.dataset.state = "drawn";
         views.set(element, result.view);

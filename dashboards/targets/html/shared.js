@@ -1,5 +1,5 @@
 "use strict";
-// What the report and the pages have in common: how charts are embedded, how long texts and wide tables behave.
+// What the report and the pages have in common: numbers of charts, how long texts and wide tables behave.
 const SHARED = (function () {
   // Numbers of charts read as those of texts do: esjobs/core/numbers.py, and a test compares them.
   const formatLocale = {
@@ -10,15 +10,6 @@ const SHARED = (function () {
     percent: "\u202f%",
     minus: "−",
   };
-  const options = {
-    formatLocale: formatLocale,
-    renderer: "svg",
-    ast: true,
-    actions: false,
-    defaultStyle: false,
-    tooltip: { disableDefaultStyle: true, theme: "report" },
-  };
-
   function hidden(element) {
     return element.parentElement.closest("details:not([open])") !== null;
   }
@@ -103,5 +94,5 @@ const SHARED = (function () {
     root.querySelectorAll(".too-old").forEach((each) => { each.hidden = byAge < 2; });
   }
 
-  return { options, grow, hidden, shorten, reveal, watch, bringForward, compare, missing };
+  return { formatLocale, grow, hidden, shorten, reveal, watch, bringForward, compare, missing };
 })();

@@ -172,7 +172,7 @@ def _controls(board: Board, jobs: JobsIndex) -> dict[str, Any]:
     return {
         "controlGroupInput": {
             "chainingSystem": "HIERARCHICAL",
-            "controlStyle": "oneLine",
+            "controlStyle": "twoLine",
             "ignoreParentSettingsJSON": text_of(ignored),
             "panelsJSON": text_of(panels),
         }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set
 from typing import Any
 
-from dashboards.spec import LOOKS, NEUTRAL, OWN, JobsIndex, Panel, table
+from dashboards.spec import NEUTRAL, OWN, JobsIndex, Panel, table
 from dashboards.targets.portable.visualizations import (
     WIDE,
     columns_of_table,
@@ -92,30 +92,13 @@ def counts(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         name = f"count-{number}"
         filtered = {"language": "kuery", "query": all_of(tile.where)}
         columns[name] = _counted(tile.label, filter=filtered)
-        column = {"alignment": "center", "columnId": name, "isTransposed": False}
-        shown.append(column | (_text_colour(LOOKS[tile.verdict].light) if tile.verdict else {}))
+        shown.append({"alignment": "center", "columnId": name, "isTransposed": False})
     table_of = {"columns": shown, "headerRowHeight": "auto", "layerId": LAYER, "layerType": "data"}
     return lens(panel, panel.title, "lnsDatatable", columns, table_of, method, prefix)
 
 
 def _counted(label: str, **more: Any) -> Column:
     return _measure(label, "count", "___records___", params={"emptyAsNull": False}, **more)
-
-
-def _text_colour(colour: str) -> dict[str, Any]:
-    """A colour of all numbers of a column."""
-    stops = [{"color": on_both(colour), "stop": 0}]
-    params: dict[str, Any] = {
-        "colorStops": stops,
-        "continuity": "above",
-        "name": "custom",
-        "progression": "fixed",
-    }
-    params |= {"rangeMax": None, "rangeMin": 0, "rangeType": "number", "reverse": False, "steps": 1}
-    return {
-        "colorMode": "text",
-        "palette": {"name": "custom", "params": {**params, "stops": stops}, "type": "palette"},
-    }
 
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX, clicks: Set[str] = frozenset()) -> Attributes:

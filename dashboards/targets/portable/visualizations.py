@@ -50,8 +50,16 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsInd
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
 
 
-WIDE = {"name": 180, "site": 150, "sentence": 520}
-"""Pixels of columns of names and sentences, which are not to be cut."""
+WIDE = {
+    "name": 180,
+    "site": 140,
+    "sentence": 470,
+    "cost_core_h": 145,
+    "component": 125,
+    "link": 180,
+    "window_end": 118,
+}
+"""Pixels of columns whose texts or headings are cut in a table with equal ones at 1000 pixels."""
 
 
 def _as_opened(panel: Panel) -> dict[str, Any]:
@@ -370,7 +378,7 @@ def _axes(title: str, form: str) -> dict[str, Any]:
         "valueAxes": [
             {
                 "id": "ValueAxis-1",
-                "labels": {**shown, "filter": False},
+                "labels": shown,
                 "name": "LeftAxis-1",
                 "position": of_numbers,
                 "scale": scale,

@@ -13,6 +13,7 @@ from typing import Any
 
 from dashboards.spec import GROUPS, JOBS, LOOKS, OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
+from dashboards.targets.saved_objects.reasons import REASONS
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.index import hits, index_of
 from dashboards.targets.vegalite.marks import (
@@ -26,14 +27,18 @@ from dashboards.targets.vegalite.marks import (
     Spec,
     category_of,
 )
-from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
+from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in, named_by
 
-# Colours of the page by those that are seen on light and dark ground alike. Of text: 4.5 to 1 against
-# white and nearly 4 to 1 against the dark theme of Kibana; no grey has 4.5 to 1 against both.
+# Styles whose colour a server sets by its theme: no colour is read on light and dark ground alike (4.5 to 1)
+_OF_TEXT = {INK: "group-subtitle", MUTED: "guide-label"}
+# Vega-Lite writes no colour into such a mark, which Vega then takes from its style
+_UNCOLOURED = {"filled": False, "stroke": "transparent"}
+
+# Colours of the page by those that are seen on light and dark ground alike
 _ON_BOTH = {
     PAPER: "transparent",
-    INK: "#6f7783",
-    MUTED: "#6f7783",
+    INK: "#7a828f",
+    MUTED: "#7a828f",
     LINE: "#7a828f",
     BAND: "rgba(105,125,150,0.16)",
     GRID: "rgba(105,125,150,0.22)",
@@ -81,7 +86,7 @@ def chart(
         weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
     seen = _any_rows(grouped=grouped, weight=weight)
     # no axis or legend of nothing
-    shown = {"expr": f"{seen} ? 1 : 0"}
+    shown = {"expr": f"{seen}{_compared(panel)} ? 1 : 0"}
     config["axis"] = {**config["axis"], **dict.fromkeys(_OF_AXES, shown)}
     config["legend"] = {
         **config["legend"],
@@ -91,10 +96,14 @@ def chart(
         "columnPadding": 14,
         "labelFontSize": 11,
     }
-    layers = [*kept["layer"], nothing(panel.empty, seen)]
+    layers = [
+        *(_with_entries(_under_rows(layer, seen)) for layer in kept["layer"]),
+        nothing(panel.empty, seen),
+    ]
     if looks := _looks_in_rows(panel):
         layers = [_legend_of(looks, layer) for layer in layers]
-    coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
+    why = {"usermeta": {"lacking": REASONS[panel.kind]}}
+    coloured: Spec = _coloured({**kept, **why, "layer": layers, "config": config})
     return coloured if clicks is None else clicked(coloured, panel, clicks, prefix, jobs)
 
 
@@ -121,10 +130,30 @@ def _looks_in_rows(panel: Panel) -> str:
     else:
         return ""
     listed = " + ".join(f"({test} ? {text_of(looks[word].label + '|')} : '')" for test, word in cases)
-    return f"length(data('{ROWS}')) ? split(replace({listed}, regexp('[|]$'), ''), '|') : []"
+    return f"length(data('{ROWS}')) ? split(replace({listed}, regexp('[|]$'), ''), '|') : {_ENTRY}"
 
 
 _STATUS = "status_shown"
+
+# A legend without any has no size, and leaves the whole panel blank
+_ENTRY = "['']"
+
+
+def _under_rows(layer: Spec, seen: str) -> Spec:
+    """A layer that is seen under rows alone, where it has data of its own: limits, bands."""
+    if "data" not in layer:
+        return layer
+    return {**layer, "transform": [*layer.get("transform", ()), {"filter": seen}]}
+
+
+def _with_entries(layer: Spec) -> Spec:
+    """A layer whose legend has an entry, if an unseen one, without rows."""
+    colour = layer.get("encoding", {}).get("color", {})
+    if not colour.get("legend") or "domain" in (colour.get("scale") or {}):
+        return layer
+    values = {"expr": f"length(domain('color')) ? domain('color') : {_ENTRY}"}
+    shown = {**colour, "legend": {**colour["legend"], "values": values}}
+    return {**layer, "encoding": {**layer["encoding"], "color": shown}}
 
 
 def _legend_of(labels: str, layer: Spec) -> Spec:
@@ -137,6 +166,15 @@ def _legend_of(labels: str, layer: Spec) -> Spec:
         for channel in ("stroke", "fill", "shape")
     }
     return {**layer, "encoding": {**encoding, **changed}}
+
+
+def _compared(panel: Panel) -> str:
+    """A further condition of an expression: there are scores with which a chart compares its rows."""
+    if panel.kind != "against-scores":
+        return ""
+    (join,) = panel.joins
+    scores = groups_in(f"data('{named_by(join.on, join.columns)}')[0]")
+    return f" && length({scores})"
 
 
 NAMES = ("name", "site", "queue", "user", "project", "application")
@@ -209,7 +247,7 @@ def nothing(sentence: str, seen: str) -> Spec:
             "align": "left",
             "baseline": "top",
             "fontSize": 13,
-            "color": MUTED,
+            "color": INK,
             "lineBreak": "\n",
             "text": {"expr": wrapped_expression(said)},
         },
@@ -232,6 +270,9 @@ def _coloured(found: Any) -> Any:
     if isinstance(found, str):
         return on_both(found)
     if isinstance(found, Mapping):
+        if found.get("type") == "text" and found.get("color") in _OF_TEXT:
+            kept = {name: value for name, value in found.items() if name != "color"}
+            return kept | _UNCOLOURED | {"style": _OF_TEXT[found["color"]]}
         return {name: _coloured(value) for name, value in found.items() if name not in _GUIDES}
     if isinstance(found, list | tuple):
         return [_coloured(each) for each in found]

@@ -106,7 +106,7 @@ def _visualization(found: Object) -> Iterator[str]:
     spec = json.loads(found["params"]["spec"])
     yield from _requests(spec)
     layers = [each.get("name", "") for each in spec["layer"]]
-    yield f"- draws: {', '.join(filter(None, layers))}"
+    yield f"- draws: {', '.join(filter(None, layers))}; a server lacks {spec['usermeta']['lacking']}"
     titles = dict.fromkeys(title for title in _within(spec, "title") if isinstance(title, str) and title)
     if titles:
         yield f"- says: {'; '.join(titles)}"

@@ -255,7 +255,8 @@ def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
 def of_jobs(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """A mark per job: a score over hours on a logarithmic axis."""
     right, up = panel.entry("x"), panel.entry("y")
-    x = across(right.column, right.title, {"type": "log", "nice": True}, format=NUMBER, tickCount=6)
+    scale = {"type": "log", "nice": False, "padding": 8}
+    x = across(right.column, right.title, scale, format=NUMBER, tickCount=6)
     y = across(up.column, up.title, {"domain": [0, 100], "nice": False}, tickCount=6)
     tooltips = [
         {

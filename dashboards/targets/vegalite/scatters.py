@@ -23,6 +23,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
+from dashboards.targets.vegalite.words import wrapped
 
 
 def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -148,9 +149,16 @@ def _unknown(said: str) -> Spec:
         "transform": [
             {"aggregate": [{"op": "max", "field": "n_known", "as": "n_known"}]},
             {"filter": "datum.n_known === 0"},
-            {"calculate": json.dumps(said), "as": "said"},
+            {"calculate": wrapped(json.dumps(said), 13), "as": "said"},
         ],
-        "mark": {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 12},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "baseline": "top",
+            "color": INK,
+            "fontSize": 13,
+            "lineBreak": "\n",
+        },
         "encoding": {
             "x": {"value": 8},
             "y": {"value": 8},

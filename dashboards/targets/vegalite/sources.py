@@ -53,7 +53,7 @@ class Source:
 
     def _named(self, on: str, columns: Sequence[str]) -> Step:
         """The data under a name of its own: of several without, Kibana gives one the answer of another."""
-        return {"name": f"{', '.join(columns)} by {on}", **self.data}
+        return {"name": named_by(on, columns), **self.data}
 
     def _taken(self, on: str, columns: Sequence[str]) -> Iterator[Step]:
         """The same of the groups of an answer, which is brought to every row first."""
@@ -66,6 +66,15 @@ class Source:
         for column in columns:
             value = f"datum.{_OTHERS}[datum.{_PLACE}]{_inside(self.path(column))}"
             yield {"calculate": f"datum.{_PLACE} < 0 ? null : {value}", "as": column}
+
+
+def named_by(on: str, columns: Sequence[str]) -> str:
+    """Name of the data in which a chart looks columns up.
+
+    >>> named_by("cpu_model", ["low", "high"])
+    'low, high by cpu_model'
+    """
+    return f"{', '.join(columns)} by {on}"
 
 
 GROUPS = "groups"

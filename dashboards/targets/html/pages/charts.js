@@ -14,7 +14,7 @@ function datasets(figure, pool, chosen, made) {
     const total = (column) => rows.reduce((sum, row) => sum + pool.column(column)[row], 0);
     return { rows: figure.counts.map((column) => ({ doc_count: total(column) })), more: {}, shown: 0, count: 0 };
   }
-  const count = rows.length;
+  const count = rows.length + (made.beyond || 0);
   if (made.most && made.kind === "dots-with-errors") rows = rows.slice(0, made.most);
   const columns = Object.entries(figure.columns).map(([name, column]) => [name, pool.column(column)]);
   const texts = figure.texts.map((column) => column && pool.column(column));
@@ -186,7 +186,7 @@ class Drawer {
       if (!chart) continue;
       chart.dataset.state = "drawing";
       try {
-        const result = await vegaEmbed(chart, spec, SHARED.options);
+        const result = await vegaEmbed(chart, spec, SHARED.formatLocale);
         if (turn !== this.turn) {
           result.view.finalize();
           return;
@@ -218,7 +218,7 @@ class Drawer {
 async function workedOut(spec, column) {
   await library;
   const nowhere = element("div");
-  const result = await vegaEmbed(nowhere, { ...spec, width: 100000 }, SHARED.options);
+  const result = await vegaEmbed(nowhere, { ...spec, width: 100000 });
   const rows = result.vgSpec.data.map((each) => result.view.data(each.name)[0]);
   result.view.finalize();
   return rows.find((row) => row && column in row);

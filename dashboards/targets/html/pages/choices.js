@@ -2,7 +2,9 @@
 const EVERY = "*";
 
 class Choices {
-  constructor(described, main, values) {
+  constructor(described, main, values, opened) {
+    this.opened = opened;
+    this.known = null;
     this.described = described;
     this.main = described.find((each) => each.key === main) || null;
     this.values = values;
@@ -13,7 +15,12 @@ class Choices {
     this.state = new Map(new URLSearchParams(location.hash.slice(1)));
   }
 
-  // Which file of rows is wanted: that of the value of the main choice.
+  // The file of rows that is wanted: at first that of the first view, which has its own options.
+  get file() {
+    return this.opened && !this.state.size ? this.opened : this.part;
+  }
+
+  // The number of a file of rows: that of the value of the main choice.
   get part() {
     if (!this.main) return 0;
     return Math.max(0, this.values.indexOf(this.state.get(this.main.key) ?? this.main.chosen));
@@ -43,6 +50,7 @@ class Choices {
   }
 
   all(choice, pools) {
+    if (this.known) return new Set(this.known[choice.key]);
     const found = new Set();
     for (const name of choice.pools) {
       for (const value of pools[name].chosenBy(choice.column) || []) if (value !== null) found.add(value);
@@ -52,6 +60,7 @@ class Choices {
 
   // The values that rows have which meet the other choices.
   options(choice, pools) {
+    if (this.known) return sortedTexts(this.known[choice.key]);
     const found = new Set();
     for (const name of choice.pools) {
       const values = pools[name].chosenBy(choice.column);
@@ -63,6 +72,7 @@ class Choices {
 
   // The rows of a pool that meet the choices; of a choice that it knows nothing of no row does.
   rows(pool, pools, without) {
+    if (this.known) return Array.from({ length: pool.packed.chosen }, (_, row) => row);
     const tests = [];
     for (const choice of this.others()) {
       const value = choice === without ? null : this.value(choice, pools);
@@ -98,6 +108,7 @@ class Choices {
 
   // The titles of choices that are made and that a pool does not know.
   unknownTo(pool, pools) {
+    if (this.known) return [];
     return this.others()
       .filter((choice) => {
         const value = this.value(choice, pools);

@@ -27,13 +27,19 @@ _SHARED_FROM = 2
 
 @dataclass
 class Columns:
-    """The columns of a pool, added as panels ask for them; each is kept once."""
+    """The columns of a pool, added as panels ask for them; each is kept once.
+
+    ``exact``: numbers have ten digits, for sums of which small differences are shown.
+    """
 
     rows: Sequence[Row]
+    exact: bool = False
     packed: dict[str, Packed] = field(default_factory=dict)
 
     def value(self, column: str) -> str:
         """The name of a column with its values: numbers, truth values, texts, times as texts."""
+        if self.exact:
+            self.packed.setdefault(column, {"v": [_exact(row.get(column)) for row in self.rows]})
         return self._kept(column, lambda row: plain(row.get(column)))
 
     def text(self, entry: Entry) -> str:
@@ -75,6 +81,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
+def _exact(value: Any) -> Any:
+    return float(f"{value:.10g}") if isinstance(value, float) else plain(value)
 
 
 def pack(values: Sequence[Any]) -> Packed:

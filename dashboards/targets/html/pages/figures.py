@@ -58,7 +58,11 @@ _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
 
 @dataclass(frozen=True)
 class Drawable:
-    """Input of a figure: a panel with its height in the grid, its rows and their pool."""
+    """Input of a figure: a panel with its height in the grid, its rows and their pool.
+
+    ``every``: rows by which axes and columns are chosen, where they are more. ``beyond``: so many rows of the
+    panel are not in the pool.
+    """
 
     panel: Panel
     height: int
@@ -67,6 +71,8 @@ class Drawable:
     columns: Columns
     joined: Joined
     limit: float
+    every: Sequence[Row] = ()
+    beyond: int = 0
 
     @property
     def pixels(self) -> float:
@@ -115,7 +121,7 @@ def _against_lines(drawable: Drawable) -> list[Figure]:
 def _dots(drawable: Drawable) -> Figure:
     """Names from top to bottom; what lies beyond the axis is written at its end."""
     panel = drawable.panel
-    axis = dots_axis(panel, drawable.rows, drawable.limit)
+    axis = dots_axis(panel, drawable.every or drawable.rows, drawable.limit)
     row = "row" if any(field.role == "group" for field in panel.fields) else panel.entry("label").column
     drawn = drawing(
         panel, [], dots_paint(panel, 1, axis, drawable.limit), {"beyond": []}, [beyond_layer(row)]

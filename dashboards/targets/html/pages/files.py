@@ -21,8 +21,10 @@ from dashboards.spec import EVERY_LOOK, LOOKS, OWN, Choice, JobsIndex, Page, Pan
 from dashboards.targets.html.job import job_style
 from dashboards.targets.html.pages.columns import Columns, numbered
 from dashboards.targets.html.pages.figures import Drawable
+from dashboards.targets.html.pages.opened import LARGE, Opened, opened
 from dashboards.targets.html.pages.panels import panel_of, slug, words_of
 from dashboards.targets.html.pages.pools import Pool, Reader, pools_of, shown_view
+from dashboards.targets.html.report import library
 from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
 from dashboards.view.rows import Row, select
 from esjobs.core.freshness import Freshness
@@ -31,10 +33,14 @@ from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("rows.js", "choices.js", "tables.js", "charts.js", "page.js")
+LIBRARY = "vega.js"
+"""The script that draws charts."""
 FIRST = "index.html"
 """The page on which a reader starts."""
 JOB_STYLE = "job.css"
 """The style sheet of pages of jobs."""
+OPENED = "opened"
+"""Key of the file of rows on which a page opens."""
 MARK = '<meta name="generator" content="esjobs pages">'
 """By which a file of ours is known among others."""
 
@@ -50,7 +56,8 @@ class Setting:
     ``facts``: what their head says about the run that they show. ``notes``: what their foot says. ``limit``:
     the accepted deviation. ``jobs``: the index of jobs, which may lack fields that panels need. ``of_jobs``:
     addresses of pages of jobs, by source and job_id. ``age``: of the run; None without one. ``ways``: titles
-    and addresses of pages beside these.
+    and addresses of pages beside these. ``library``: address of the script that draws; empty: a part of
+    these.
     """
 
     facts: Facts = ()
@@ -60,6 +67,7 @@ class Setting:
     of_jobs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     age: Freshness | None = None
     ways: Facts = ()
+    library: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,13 +85,11 @@ class Site:
 
 def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting()) -> Site:
     """All pages. The same rows give the same files, to the byte."""
-    parts = dict(_shared())
+    parts = {name: text for name, text in _shared() if not (setting.library and name == LIBRARY)}
     described: dict[str, dict[str, Any]] = {}
     for page in pages:
         described[page.id], rows = _page(page, pages, reader, setting)
-        parts |= {
-            f"{page.id}-{number}.js": _call("rows", number, content) for number, content in enumerate(rows)
-        }
+        parts |= {f"{page.id}-{key}.js": text for key, text in rows.items()}
     digest = hashlib.sha256()
     for name, text in sorted(parts.items()):
         digest.update(f"{name}\0{text}\0".encode())
@@ -99,6 +105,7 @@ def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting())
             age=setting.age,
             ways=setting.ways,
             folder=folder,
+            library=setting.library or f"{folder}/{LIBRARY}",
             mark=Markup(MARK),  # noqa: S704 - our own text
             description=Markup(_inside(described[page.id])),  # noqa: S704 - escaped there
         ).lstrip()
@@ -114,28 +121,38 @@ def file_of(page: Page, pages: Sequence[Page]) -> str:
 
 def _page(
     page: Page, pages: Sequence[Page], reader: Reader, setting: Setting
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the data of a page for its script, and its rows, split by its main choice."""
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the data of a page for its script, and its files of rows, split by its main choice.
+
+    Where the first of them is large, the page opens on one of its own (:data:`OPENED`).
+    """
     pools, of_panel = pools_of(page, reader, setting.jobs)
     main = next((choice for choice in page.choices if choice.single and choice.chosen), None)
     values = _values(main, pools) if main is not None else [None]
     leads_to = next((each for each in pages if each.id == page.leads_to), None)
-    found = []
-    for value in values:
-        chosen = {pool.name: pool.kept(_chosen(pool, main, value)) for pool in pools}
-        found.append(_part(page, pools, of_panel, chosen, reader, setting, leads_to))
+    choices = [_choice(choice, pools) for choice in page.choices]
+    files: dict[str, str] = {}
+    for number, value in enumerate(values):
+        kept = [replace(pool, rows=pool.kept(_chosen(pool, main, value))) for pool in pools]
+        files[str(number)] = _call(number, _part(page, kept, of_panel, reader, setting, leads_to))
+        if number == 0 and choices and len(files["0"]) > LARGE:
+            others = [each for each in choices if main is None or each["key"] != slug(main.title)]
+            if (first := opened(page, kept, of_panel, others)) is not None:
+                part = _part(page, first.pools, first.of_panel, reader, setting, leads_to, first)
+                files[OPENED] = _call(OPENED, part | {"options": first.options})
     description = {
         "id": page.id,
         "files": {each.id: file_of(each, pages) for each in pages},
         "titles": {each.id: each.title for each in pages},
         "leadsTo": file_of(leads_to, pages) if leads_to else "",
         "leadsToKeys": [slug(choice.title) for choice in leads_to.choices] if leads_to else [],
-        "choices": [_choice(choice, pools) for choice in page.choices],
+        "choices": choices,
         "main": None if main is None else slug(main.title),
         "values": [None if value is None else visible(str(value)) for value in values],
+        "opened": OPENED if OPENED in files else "",
         "panels": [_described(placed.panel, placed.w, setting.limit) for placed in page.places],
     }
-    return description, found
+    return description, files
 
 
 def _chosen(pool: Pool, main: Choice | None, value: object) -> list[Row]:
@@ -194,14 +211,16 @@ def _described(panel: Panel, width: int, limit: float) -> dict[str, Any]:
 def _part(
     page: Page,
     pools: Sequence[Pool],
-    of_panel: dict[str, Pool],
-    read: dict[str, list[Row]],
+    of_panel: Mapping[str, Pool],
     reader: Reader,
     setting: Setting,
     leads_to: Page | None,
+    first: Opened | None = None,
 ) -> dict[str, Any]:
-    """One file of rows: pools, and what each panel makes of them."""
-    columns = {name: Columns(numbered(rows)) for name, rows in read.items()}
+    """One file of rows: pools, and what each panel makes of them; ``first``: those of the first view."""
+    columns = {
+        pool.name: Columns(numbered(pool.rows), exact=first is not None and pool.summed) for pool in pools
+    }
     made = {}
     for placed in page.places:
         panel = placed.panel
@@ -215,11 +234,15 @@ def _part(
         drawable = Drawable(
             panel, placed.h, rows, pool, columns[pool.name], lambda view: reader.rows(view, ()), setting.limit
         )
+        if first is not None and not pool.summed:
+            every = _selected(panel, pool, first.every[panel.id])
+            drawable = replace(drawable, every=every, beyond=first.beyond.get(panel.id, 0))
         made[panel.id] = panel_of(drawable, page, leads_to, setting.of_jobs) | {"pool": pool.name}
     return {
         "pools": {
             pool.name: {
-                "n": len(read[pool.name]),
+                "n": len(pool.rows),
+                "chosen": len(pool.rows) - pool.unchosen,
                 "choices": {column: columns[pool.name].value(own) for column, own in pool.choices},
                 "columns": columns[pool.name].packed,
             }
@@ -237,10 +260,10 @@ def _selected(panel: Panel, pool: Pool, rows: Sequence[Row]) -> list[Row]:
     return select(replace(view, by=(), metrics=(), sort=() if view.by else view.sort), list(rows))
 
 
-def _call(name: str, number: int, content: dict[str, Any]) -> str:
+def _call(key: int | str, content: dict[str, Any]) -> str:
     """A script that hands over rows."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return f"esjobs.{name}({number},{text});\n"
+    return f"esjobs.rows({json.dumps(key)},{text});\n"
 
 
 def _inside(content: dict[str, Any]) -> str:
@@ -270,7 +293,7 @@ def _shared() -> tuple[tuple[str, str], ...]:
     shared = (_HERE.parent / "shared.js").read_text(encoding="utf-8")
     scripts = "\n".join([shared, *(_read(name) for name in _SCRIPTS)])
     return (
-        ("vega.js", (_HERE.parent / "library" / "vega.js").read_text(encoding="utf-8")),
+        (LIBRARY, library()),
         ("pages.js", f'"use strict";\nconst KNOWN = {json.dumps(constants)};\n{scripts}'),
         ("pages.css", palette_css() + series_css() + _shared_style() + _read("pages.css")),
         (JOB_STYLE, job_style()),

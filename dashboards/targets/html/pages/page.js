@@ -6,8 +6,9 @@ const esjobs = {
     parts.set(number, {
       pools: Object.fromEntries(Object.entries(held.pools).map(([name, packed]) => [name, new Pool(packed)])),
       panels: Object.fromEntries(Object.entries(held.panels).map(([id, made]) => [id, withPlaces(made)])),
+      options: held.options || null,
     });
-    if (page.choices && page.choices.part === number) show();
+    if (page.choices && page.choices.file === number) show();
   },
 };
 
@@ -18,7 +19,7 @@ const library = new Promise((ready) => {
 
 function start() {
   page.described = JSON.parse(document.getElementById("page").textContent);
-  page.choices = new Choices(page.described.choices, page.described.main, page.described.values);
+  page.choices = new Choices(page.described.choices, page.described.main, page.described.values, page.described.opened);
   page.form = new ChoicesForm(document.getElementById("choices"), page.choices);
   page.drawer = new Drawer();
   page.panels = page.described.panels.map(placed);
@@ -76,9 +77,15 @@ function followLinks() {
 function wanted() {
   page.choices.read();
   followLinks();
-  const number = page.choices.part;
+  const number = page.choices.file;
   if (parts.has(number)) show();
   else load(number);
+}
+
+// A table is sorted and searched in all its rows.
+function whole() {
+  page.choices.opened = "";
+  wanted();
 }
 
 function load(number) {
@@ -90,7 +97,8 @@ function load(number) {
 
 function show() {
   delete document.body.dataset.loading;
-  const { pools, panels } = parts.get(page.choices.part);
+  const { pools, panels, options } = parts.get(page.choices.file);
+  page.choices.known = options;
   page.form.follow(pools);
   const chosen = Object.fromEntries(
     Object.entries(pools).map(([name, pool]) => [name, new Set(page.choices.rows(pool, pools))])

@@ -33,7 +33,7 @@ def panel_of(
     """
     panel = drawable.panel
     made = _made(drawable, page)
-    if panel.kind == "rows" and panel.view.most and len(drawable.rows) == panel.view.most:
+    if panel.kind == "rows" and panel.view.most and len(drawable.rows) + drawable.beyond == panel.view.most:
         made["first"] = panel.view.most
     for column in made.get("columns", ()):
         if column["column"] == "job_id" and of_jobs:
@@ -92,15 +92,17 @@ def _table(drawable: Drawable) -> Made:
     """Rows in columns. Those without a value in any row are left out, unless they always stand."""
     panel, columns = drawable.panel, drawable.columns
     label = next((field for field in panel.fields if field.role == "label"), panel.fields[0])
+    every = drawable.every or drawable.rows
     fields = [
         field
         for field in panel.fields
         if not field.table
-        and (field is label or field.always or any(value_of(row, field) is not None for row in drawable.rows))
+        and (field is label or field.always or any(value_of(row, field) is not None for row in every))
     ]
     return {
         "columns": [_column(field, panel, columns) for field in fields],
         "rows": places(drawable.rows),
+        "beyond": drawable.beyond,
         "most": panel.most[0] if panel.most else None,
     }
 
@@ -159,7 +161,7 @@ def _figures(drawable: Drawable) -> Made:
     rows, figures = places(drawable.rows), figures_of(drawable)
     # those of a chart are told where they are others than those of its panel
     own = [{key: value for key, value in each.items() if (key, value) != ("rows", rows)} for each in figures]
-    return {"figures": own, "rows": rows, "most": most}
+    return {"figures": own, "rows": rows, "most": most, "beyond": drawable.beyond}
 
 
 # Functions that draw panels with rows, by kind

@@ -51,7 +51,8 @@ class Pool:
 
     ``name``: its name among the pools of a page. ``view``: what is asked. ``columns``: what is kept of each
     row. ``choices``: the columns by which a reader may filter, each with the one that holds it here.
-    ``summed``: whether the rows are groups, the smallest that a reader can choose.
+    ``summed``: whether the rows are groups, the smallest that a reader can choose. ``unchosen``: so many of
+    the rows, the last, do not meet the choices on which a page opens.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Pool:
     columns: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
     summed: bool = False
+    unchosen: int = 0
     rows: list[Row] = field(default_factory=list, compare=False, repr=False)
 
     def kept(self, rows: list[Row]) -> list[Row]:

@@ -127,13 +127,18 @@ class Table {
   }
 
   fill() {
+    const { beyond } = this.made;
+    if (beyond && (this.sorted || this.words.trim() || this.portion !== PORTION)) {
+      whole();
+      return;
+    }
     const found = this.ordered(this.found());
     const most = this.made.most || Infinity;
     const shown = found.slice(0, Math.min(this.portion, most));
     this.table.querySelectorAll("tbody").forEach((body) => body.remove());
     this.table.append(...shown.map((row) => this.body(row)));
     this.told.textContent = this.words.trim() ? number(found.length) + " of " + number(this.rows.length) : "";
-    const left = Math.min(found.length, most) - shown.length;
+    const left = Math.min(found.length + beyond, most) - shown.length;
     this.more.hidden = left <= 0;
     this.more.textContent = "Show " + number(left) + " more";
     this.table.querySelectorAll(".long").forEach(SHARED.shorten);
@@ -200,5 +205,5 @@ function long(holder, text, letters) {
 }
 
 function number(value) {
-  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
