@@ -52,10 +52,10 @@ class Condition:
     lease_age_s: float | None = None
 
 
+# Columns of ``night_steps`` that are summed over a night
 WORK = columns(
     "processor_s documents_read documents_written documents_deleted bytes_written requests requests_failed"
 )
-"""Columns of ``night_steps`` that are summed over a night."""
 
 _COUNTED = timedelta(days=60)  # Nights that are counted by state
 _JOBS = {"in": "jobs", "used": "jobs_used", "dropped": "jobs_dropped"}  # By column of ``nights``

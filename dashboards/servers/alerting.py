@@ -19,10 +19,9 @@ from dashboards.servers.spaces import path_of
 from esjobs.core.errors import DashboardsError, UsageError
 from esjobs.core.words import ALL_TYPES, CONFIRMED
 
+# The window of a rule: a night is over when the next day has begun, and its run takes hours
 LOOKED_BACK_DAYS = 2
-"""The window of a rule: a night is over when the next day has begun, and its run takes hours."""
-EVERY = "1h"
-"""Interval of a rule."""
+EVERY = "1h"  # Interval of a rule
 
 Body = dict[str, Any]
 

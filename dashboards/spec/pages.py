@@ -8,8 +8,7 @@ from dashboards.spec.panels import Panel
 from dashboards.spec.tables import table
 from dashboards.spec.views import Where
 
-COLUMNS = 48
-"""Columns of the grid in which panels stand; a row is some 20 pixels high."""
+COLUMNS = 48  # Columns of the grid in which panels stand; a row is some 20 pixels high
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from esjobs.core.words import ALL_TYPES
 Row = dict[str, Any]
 
 
-Tabular = Any
-"""A table of results in memory: a pandas frame, an Arrow table or batch."""
+Tabular = Any  # A table of results in memory: a pandas frame, an Arrow table or batch
 
 
 def rows_of(name: str, frame: Tabular | None, method: str | None = None) -> list[Row]:

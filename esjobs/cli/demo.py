@@ -28,8 +28,7 @@ from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 from esjobs.store.files.sharing import make_folder
 
-NIGHTS = 29
-"""Nights before the last one that the command runs; those without a week of jobs are left out."""
+NIGHTS = 29  # Nights before the last one that the command runs; those without a week of jobs are left out
 _BY_TYPE = 4  # last of these nights that are fitted by processing type, too
 _NIGHT_DAYS = 7
 

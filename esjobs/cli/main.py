@@ -38,11 +38,9 @@ _GLOBAL = (
     "--version",
 )
 
-PROGRAM = object()
-"""Object by which :func:`esjobs.cli.start.program` marks a process of its own."""
+PROGRAM = object()  # Object by which ``esjobs.cli.start.program`` marks a process of its own
 
-BROKEN_PIPE = 128 + 13
-"""Exit code of a program that SIGPIPE ended."""
+BROKEN_PIPE = 128 + 13  # Exit code of a program that SIGPIPE ended
 
 
 class _Group(click.Group):

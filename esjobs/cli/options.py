@@ -104,14 +104,13 @@ class Context:
         )
 
 
-PICTURES = ("svg", "png", "html")
-"""Formats of pictures."""
+PICTURES = ("svg", "png", "html")  # Formats of pictures
 
-STREAMED = ("table", "csv", "json", "jsonl", "parquet")
-"""Formats of rows that are written in batches."""
+STREAMED = ("table", "csv", "json", "jsonl", "parquet")  # Formats of rows that are written in batches
 
 _SPREADSHEET = "esjobs.spreadsheet"
 
+# Options that many commands share, explained once, by ``esjobs --help``
 COMMON = (
     ("--window A/B|PERIOD", "Time window in UTC, END not included: START/END in ISO dates or times; or 2025, "
      "2025-06, 2025-W26, a day, yesterday, 7d, last-week, this-month. Default: all data."),
@@ -119,7 +118,6 @@ COMMON = (
     ("-o, --out FILE", "- is standard output. A file named .csv, .json or .parquet chooses the format."),
     ("--spreadsheet", "An apostrophe goes before CSV cells that a spreadsheet would read as a formula."),
 )  # fmt: skip
-"""Options that many commands share, explained once, by ``esjobs --help``."""
 
 spreadsheet_option = click.option("--spreadsheet", is_flag=True, help="Escape formulas in CSV cells.")
 out_option = click.option(

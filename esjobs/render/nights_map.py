@@ -15,10 +15,8 @@ from esjobs.publish.publication import read_table
 from esjobs.schema.flags import FLAG_HISTORY, STANDING_OPEN
 from esjobs.store.base import JobStore
 
-NIGHTS = 30
-"""Nights of the map."""
-MOST_ROWS = 25
-"""Queues of the map on a page."""
+NIGHTS = 30  # Nights of the map
+MOST_ROWS = 25  # Queues of the map on a page
 _STEPS = (-DEVIATION_LIMIT, -DEVIATION_LIMIT / 2, DEVIATION_LIMIT / 2, DEVIATION_LIMIT)
 _COLUMNS = ("night", "name", "state", "deviation", "verdict", "confirmed", "compared_on")
 

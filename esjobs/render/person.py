@@ -21,6 +21,7 @@ from esjobs.schema.scores import OWN_ROW, SCORES
 from esjobs.scores.rank import rankings
 from esjobs.store.base import JobStore
 
+# Columns of a list of issues, with their headings
 ISSUE_COLUMNS = (
     ("detector", "issue"),
     ("worst", "severity"),
@@ -32,7 +33,7 @@ ISSUE_COLUMNS = (
     ("value_low", "least value"),
     ("value_high", "largest value"),
 )
-"""Columns of a list of issues, with their headings."""
+# Metrics of groups of jobs, with headings and factors
 Row = Mapping[str, Any]
 _TOTALS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h", "cancelled_core_h"),
@@ -48,10 +49,9 @@ GROUP_COLUMNS = (
     ("energy_kwh", "kWh", 1.0),
     ("failure_rate", "failed jobs, %", 100.0),
 )
-"""Metrics of groups of jobs, with headings and factors."""
+# Findings among which hints of rules are looked for, the costliest first
 _TOP = 10
 _HINTS = 200
-"""Findings among which hints of rules are looked for, the costliest first."""
 _FINDING = (
     *(
         "source",

@@ -9,8 +9,8 @@ from pathlib import Path
 from esjobs.core.errors import InputError
 from esjobs.store.files.destination import writing_text
 
+# Programs that can print, the first found is used
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""Programs that can print, the first found is used."""
 _TIMEOUT_S = 180
 
 

@@ -59,8 +59,7 @@ def profile_page(profile: Profile, now: datetime | None = None) -> ProfilePage:
     return ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts)
 
 
-MOST_FOLDS = 25
-"""Sites that a report has one by one; a page of all would be slow to open."""
+MOST_FOLDS = 25  # Sites that a report has one by one; a page of all would be slow to open
 
 
 def folds(store: JobStore, run: StoredRun) -> list[Fold]:
@@ -89,8 +88,7 @@ def _fold(profile: Profile, queues: Sequence[Row]) -> Fold:
     )
 
 
-WEEKS = 26
-"""Weeks of history in trends."""
+WEEKS = 26  # Weeks of history in trends
 _LEAST_WEEKS = 3
 _CURVES = (("core_h", "Core hours"), ("efficiency", "CPU efficiency"), ("failure_rate", "Jobs that failed"))
 

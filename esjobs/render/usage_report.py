@@ -34,13 +34,13 @@ from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
 from esjobs.store.base import JobStore
 
-TOP = 20
-"""Queues, projects and users that are listed, those of most core-hours."""
+TOP = 20  # Queues, projects and users that are listed, those of most core-hours
 _METRICS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h"),
     *("cancelled_core_h", "waiting_median_s", "waiting_p95_s", "gpu_h", "gpu_efficiency", "energy_kwh"),
 )
 # Metric, heading and factor of the columns of queues, projects and users
+# Days up to which a window is drawn by day; longer ones by week
 _COLUMNS = (
     *GROUP_COLUMNS,
     ("lost_core_h", "lost core-hours", 1.0),
@@ -53,7 +53,6 @@ _CURVES = (
 )
 _LEAST_POINTS = 3
 _LONGEST_BY_DAY = 62
-"""Days up to which a window is drawn by day; longer ones by week."""
 
 Row = dict[str, Any]
 

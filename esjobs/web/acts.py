@@ -32,12 +32,12 @@ from esjobs.web.request import AbsentError, Request
 
 _log = logging.getLogger(__name__)
 
+# Statements of a site, with the text of their notes
 SAID: Mapping[str, str] = {
     "value": "We corrected the value to {}.",
     "hardware": "The hardware list is: {}",
     "wrong": "This is wrong, because: {}",
 }
-"""Statements of a site, with the text of their notes."""
 _LONGEST_TEXT, _LARGEST_VALUE = 2000, 10_000.0
 
 

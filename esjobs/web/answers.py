@@ -11,15 +11,13 @@ from functools import cached_property
 
 from esjobs.core.errors import EsjobsError
 
-THREADS = 2
-"""Computations at a time: no more than processors, since each costs memory."""
+THREADS = 2  # Computations at a time: no more than processors, since each costs memory
 _MOST_B = 64 << 20
 _MOST_WAITING = 256
 _LONGEST_S = 30.0
 _GZIP_FROM = 1024
 
-Key = tuple[str, str, str]
-"""State, address and format."""
+Key = tuple[str, str, str]  # State, address and format
 
 
 class OverloadedError(EsjobsError):

@@ -11,8 +11,8 @@ from esjobs.core.window import Window
 from esjobs.records.jobs.streams import listed_jobs
 from esjobs.web.request import Request
 
+# Columns of a list, before those that are computed
 COLUMNS = ("job_id", "queue", "processing_type", "state", "end_time", "cores", "events", "wall_s")
-"""Columns of a list, before those that are computed."""
 _MORE = ("efficiency", "cpu_model", "user", "source")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_EQUAL = 100_000

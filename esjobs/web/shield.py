@@ -12,11 +12,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
+# Content security policy of every answer
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Content security policy of every answer."""
+# Headers of every answer; pages behind a link never tell where a reader comes from
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -24,7 +25,6 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Headers of every answer; pages behind a link never tell where a reader comes from."""
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _LONGEST_ADDRESS = 8192
 _LARGEST_BODY = {"POST": 64 << 10}

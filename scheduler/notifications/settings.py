@@ -16,10 +16,9 @@ from esjobs.core.errors import SettingsError
 from esjobs.core.setting_types import Count, no_flag
 from scheduler.notifications.notices import SITE_KINDS, Kind, Severity
 
-Channel = Literal["mail", "webhook", "mattermost", "slack"]
-"""Transport of a message."""
+Channel = Literal["mail", "webhook", "mattermost", "slack"]  # Transport of a message
+# Reader: a site about its own queues, who looks after all sites, this service, users; each user
 Role = Literal["site", "coordinator", "operator", "support", "user"]
-"""Reader: a site about its own queues, who looks after all sites, this service, users; each user."""
 Digest = Literal["nightly", "weekly"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)

@@ -32,9 +32,9 @@ _HEIGHT, _MANY = 400, 120
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _SCATTER_HEIGHT = 340
 
+# Names beside marks are placed once for a page and once for a telephone; the page shows what fits
 ROOMY, NARROW = Frame("roomy", 440.0, 18), Frame("narrow", 300.0, 6)
 PAGE_FRAMES = (ROOMY, NARROW)
-"""Names beside marks are placed once for a page and once for a telephone; the page shows what fits."""
 
 
 def line_chart(
@@ -183,8 +183,7 @@ def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> lis
     return rows
 
 
-Placed = Mapping[str, Sequence[Label]]
-"""Labels by the name of the frame for which they were placed."""
+Placed = Mapping[str, Sequence[Label]]  # Labels by the name of the frame for which they were placed
 
 
 def _label_rows(placed: Placed, names: Sequence[str]) -> dict[str, list[Row]]:

@@ -28,8 +28,7 @@ _TITLE_LETTERS = 44
 # Pixels of a matrix beside its cells, and of each column; columns for which there is always room
 _MATRIX_NAMES, _MATRIX_CELL, _MATRIX_LEAST = 270, 38, 9
 
-NOISE = 1e-6
-"""A residual, pull or shift of no more than this is a zero that was rounded."""
+NOISE = 1e-6  # A residual, pull or shift of no more than this is a zero that was rounded
 
 
 def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts: Charts) -> list[Part]:

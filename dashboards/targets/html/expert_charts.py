@@ -16,8 +16,7 @@ from esjobs.core.text import visible
 _CURVE_HEIGHT, _CELL_HEIGHT, _PULLS_HEIGHT = 230, 17, 200
 _LETTERS = 26
 
-Taken = Mapping[tuple[Any, ...], Row]
-"""Rows of ``tasks`` by what tells tasks apart."""
+Taken = Mapping[tuple[Any, ...], Row]  # Rows of ``tasks`` by what tells tasks apart
 
 
 def by_jobs(rows: Sequence[Row], key: Callable[[Row], Any], most: int) -> list[Any]:

@@ -297,8 +297,7 @@ def widths_css() -> str:
     return "".join(f".needs-{number}{{--needs:{number * _NEEDS_PX}px}}" for number in numbers)
 
 
-OLD_H = 26
-"""Hours after which a wall warns that no night ended."""
+OLD_H = 26  # Hours after which a wall warns that no night ended
 
 
 def render_profile(page: ProfilePage, around: Around | None = None) -> str:

@@ -19,6 +19,7 @@ _GROUND = (
     ("neutral", NEUTRAL, "#8ba5bf"),
 )
 
+# Outlines of the marks' shapes, for legends outside a chart
 SHAPES = {
     "circle": "M4,0A4,4,0,1,1,-4,0A4,4,0,1,1,4,0Z",
     "square": "M-3.7,-3.7H3.7V3.7H-3.7Z",
@@ -27,7 +28,6 @@ SHAPES = {
     "triangle-down": "M0,4.6L4.8,-3.7H-4.8Z",
     "cross": "M-4.6,-1.5H-1.5V-4.6H1.5V-1.5H4.6V1.5H1.5V4.6H-1.5V1.5H-4.6Z",
 }
-"""Outlines of the marks' shapes, for legends outside a chart."""
 
 
 def age_macro() -> str:

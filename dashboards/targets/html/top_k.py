@@ -10,8 +10,7 @@ from esjobs.core.numbers import count
 from esjobs.core.text import visible
 from esjobs.core.words import CANDIDATE, CONFIRMED, Level
 
-Names = frozenset[tuple[Any, Any]]
-"""Level and name of each."""
+Names = frozenset[tuple[Any, Any]]  # Level and name of each
 
 
 def by_type(rows: Sequence[Row]) -> dict[Any, list[Row]]:

@@ -22,11 +22,10 @@ from dashboards.targets.saved_objects.objects import (
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title
 from dashboards.targets.vegalite.index import index_of
 
+# Heights of the lines with the way to other pages, and with window, run and age
 LINKS_ROWS, ABOVE_ROWS = 3, 3
-"""Heights of the lines with the way to other pages, and with window, run and age."""
 
-LEADS = "page-of-name"
-"""Id of the link from a name to its page."""
+LEADS = "page-of-name"  # Id of the link from a name to its page
 
 
 def kibana(

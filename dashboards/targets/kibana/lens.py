@@ -221,8 +221,8 @@ def _terms(
     }
 
 
+# Format of sums of jobs or hours beside bars
 INTEGER: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
-"""Format of sums of jobs or hours beside bars."""
 
 
 def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:

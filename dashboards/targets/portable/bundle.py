@@ -11,8 +11,8 @@ from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title, way
 
+# Heights of the lines with the way to other pages, and with window, run, age and choices
 WAY_ROWS, ABOVE_ROWS = 4, 4
-"""Heights of the lines with the way to other pages, and with window, run, age and choices."""
 
 
 def portable(

@@ -23,11 +23,9 @@ from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_v
 from dashboards.targets.vegalite.index import index_of
 from esjobs.core.query import Maximum
 
-MOST_NAMES, MOST_OF_ROWS = 500, 100
-"""Rows of a table at most: of names, and of rows as they are."""
+MOST_NAMES, MOST_OF_ROWS = 500, 100  # Rows of a table at most: of names, and of rows as they are
 
-MOST_COLUMNS = 5
-"""Columns of a table at most, so that it can be read in a window of 1000 pixels."""
+MOST_COLUMNS = 5  # Columns of a table at most, so that it can be read in a window of 1000 pixels
 
 Aggregation = dict[str, Any]
 
@@ -50,8 +48,8 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsInd
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
 
 
+# Pixels of columns of names and sentences, which are not to be cut
 WIDE = {"name": 180, "site": 150, "sentence": 520}
-"""Pixels of columns of names and sentences, which are not to be cut."""
 
 
 def _as_opened(panel: Panel) -> dict[str, Any]:
@@ -221,8 +219,8 @@ def is_ordering(panel: Panel, column: str) -> bool:
     return KINDS[table(panel.view.table).column(column).type][0] in ("number", "date")
 
 
+# Texts of one name at most: more than one only where a reader looks at several processing types at once
 FURTHER = 5
-"""Texts of one name at most: more than one only where a reader looks at several processing types at once."""
 
 
 def most_names(panel: Panel) -> int:

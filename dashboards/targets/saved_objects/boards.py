@@ -21,9 +21,9 @@ class Opening:
     base_url: str = ""
 
 
-MONTH = Opening()
-"""Without settings."""
+MONTH = Opening()  # Without settings
 
+# Of every dashboard; keys that the oldest server knows
 OPTIONS = {
     "hidePanelTitles": False,
     "syncColors": False,
@@ -31,11 +31,10 @@ OPTIONS = {
     "syncTooltips": False,
     "useMargins": True,
 }
-"""Of every dashboard; keys that the oldest server knows."""
 
 
+# Of a panel that must not filter its page: other panels know nothing of what a click on it would choose
 NO_CLICKS: dict[str, Any] = {"disableTriggers": True}
-"""Of a panel that must not filter its page: other panels know nothing of what a click on it would choose."""
 
 
 def click_config(page: Page, panel: Panel) -> dict[str, Any]:

@@ -139,8 +139,8 @@ def _legend_of(labels: str, layer: Spec) -> Spec:
     return {**layer, "encoding": {**encoding, **changed}}
 
 
+# Columns of names by which a click chooses
 NAMES = ("name", "site", "queue", "user", "project", "application")
-"""Columns of names by which a click chooses."""
 _DAY_MS = 86_400_000
 
 

@@ -10,6 +10,7 @@ from esjobs.core.tables import columns
 
 MEMBERS = {"attributes", "coreMigrationVersion", "id", "references", "type", "typeMigrationVersion"}
 
+# Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object
 KEYS: Mapping[str, frozenset[str]] = {
     "dashboard": frozenset(
         columns(
@@ -29,27 +30,25 @@ KEYS: Mapping[str, frozenset[str]] = {
     "search": frozenset(columns("title description columns sort hideChart grid kibanaSavedObjectMeta")),
     "tag": frozenset(("name", "description", "color")),
 }
-"""Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object."""
 
-FIELD_KEYS = frozenset(("customLabel", "count"))
-"""Keys of a data view field that the oldest server accepts."""
+FIELD_KEYS = frozenset(("customLabel", "count"))  # Keys of a data view field that the oldest server accepts
 
+# Attributes that are JSON in a text
 TEXTS = (
     *("panelsJSON", "optionsJSON", "visState", "uiStateJSON", "fields", "fieldFormatMap", "fieldAttrs"),
     *("runtimeFieldMap", "sourceFilters"),
 )
-"""Attributes that are JSON in a text."""
 
+# Of these, what OpenSearch Dashboards refuses; a file with a tag is for Kibana alone
 KIBANA_KEYS: Mapping[str, frozenset[str]] = {
     "dashboard": frozenset(("controlGroupInput",)),
     "search": frozenset(("hideChart", "grid")),
 }
-"""Of these, what OpenSearch Dashboards refuses; a file with a tag is for Kibana alone."""
 
+# Keys of a filter to choose from that the oldest server accepts
 CONTROL_KEYS = frozenset(
     columns("enhancements dataViewId fieldName id selectedOptions singleSelect title searchTechnique sort")
 )
-"""Keys of a filter to choose from that the oldest server accepts."""
 
 
 def complaints(text: str) -> list[str]:

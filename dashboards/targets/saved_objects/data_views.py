@@ -14,6 +14,8 @@ from dashboards.targets.vegalite.index import index_of, is_latest
 from esjobs.core.fields import Field, FieldType
 from esjobs.schema.catalogue import table
 
+# By type of a column: what a server calls it, what the index calls it, whether it can be searched. Tables
+# show all of them; nobody searches in sentences.
 KINDS: dict[FieldType, tuple[str, str, bool]] = {
     "keyword": ("string", "keyword", True),
     "text": ("string", "keyword", False),
@@ -23,16 +25,12 @@ KINDS: dict[FieldType, tuple[str, str, bool]] = {
     "time": ("date", "date", True),
     "day": ("date", "date", True),
 }
-"""By type of a column: what a server calls it, what the index calls it, whether it can be searched.
 
-Tables show all of them; nobody searches in sentences.
-"""
-
+# Fields of the index that are no columns; hidden
 INTERNAL = (
     *("generation", "partition", "scan_only", "not_finite", "not_finite.*", "written", "writer", "begun"),
     *("over", "n_written"),
 )
-"""Fields of the index that are no columns; hidden."""
 
 # Relative numbers that people read in percent
 _PERCENT = {
@@ -57,8 +55,8 @@ _PERCENT = {
 # Columns with a sign
 _SIGNED = {"deviation", "deviation_raw", "deviation_low", "deviation_high", "method_shift"}
 
+# Patterns of the servers, one for all sizes of a number; their minus is a hyphen
 PLAIN_PERCENT, SIGNED_PERCENT = "0.0 %", "+0.0 %"
-"""Patterns of the servers, one for all sizes of a number; their minus is a hyphen."""
 
 # Speed factors and their errors, which are near 1
 _FACTORS = {
@@ -216,9 +214,9 @@ def field_entry(
     }
 
 
+# Fields of every document
 META_FIELDS: tuple[dict[str, Any], ...] = (
     {**field_entry("_id", "string", "_id"), "readFromDocValues": False},
     {**field_entry("_index", "string", "_index"), "readFromDocValues": False},
     field_entry("_source", "_source", "_source", searchable=False, counted=False),
 )
-"""Fields of every document."""

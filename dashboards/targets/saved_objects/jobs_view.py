@@ -15,11 +15,11 @@ from dashboards.targets.saved_objects.data_views import (
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
 from esjobs.core import fields
 
+# Fields of our own index of jobs that are bookkeeping; hidden
 INTERNAL = (
     *("identity", "load", "row", "born", "from", "until", "mark_low", "scan_only"),
     *("not_finite", "not_finite.*", "origin_file", "origin_line"),
 )
-"""Fields of our own index of jobs that are bookkeeping; hidden."""
 
 
 def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) -> SavedObject:

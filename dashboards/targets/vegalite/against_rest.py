@@ -84,6 +84,7 @@ def against_rest(rate: Rate, name: str) -> list[Step]:
     ]
 
 
+# An expression: how many names differ
 SENTENCE = (
     "datum.names < 2 ? 'The rest is not in this selection, so nothing is compared.' : "
     f"datum.most_jobs < {FEW_JOBS} ? 'No name has {FEW_JOBS} jobs; their order has no meaning.' : (datum.n ? "
@@ -91,7 +92,6 @@ SENTENCE = (
     f"'s') + ' from the rest by more than {NOISE_SIGMAS:.0f} standard errors' + (datum.n ? '.' : '; their "
     "order has no meaning.')"
 )
-"""An expression: how many names differ."""
 
 
 def _median() -> list[Step]:

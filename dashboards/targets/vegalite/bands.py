@@ -96,8 +96,8 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     return assembled(source, steps, layers, paint)
 
 
+# Colours of deviations from slow to fast; each is told from its neighbours in every kind of sight
 STEPS = ("#8c2d04", "#ec7a3c", "#f4f4f2", "#74a9d8", "#0b4a8f")
-"""Colours of deviations from slow to fast; each is told from its neighbours in every kind of sight."""
 
 
 def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

@@ -22,6 +22,7 @@ from esjobs.core.words import ALL_TYPES, Level
 
 Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
 
+# Kinds of panel that are charts
 CHARTS: Mapping[Kind, Drawn] = {
     "scatter-line": against_line,
     "dots-with-errors": dots,
@@ -54,7 +55,6 @@ CHARTS: Mapping[Kind, Drawn] = {
     "worst": worst,
     "of-jobs": of_jobs,
 }
-"""Kinds of panel that are charts."""
 
 
 def from_rows(panel: Panel, paint: Paint = PLAIN) -> Spec:

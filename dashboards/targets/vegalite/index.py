@@ -11,13 +11,11 @@ from esjobs.core.query import Count, Maximum, Metric, Minimum, Moment, Sum, SumP
 from esjobs.core.words import ALL_TYPES
 from esjobs.schema.catalogue import kind_of
 
-MOST_ROWS = 1000
-"""A panel asks for no more rows."""
+MOST_ROWS = 1000  # A panel asks for no more rows
+# The column of verdicts in the order in which people read them
 PREFIX = "esjobs"
 RANK = "rank"
-"""The column of verdicts in the order in which people read them."""
-NAMES = "names"
-"""Number of names, of which a chart draws the first."""
+NAMES = "names"  # Number of names, of which a chart draws the first
 
 _MOMENTS, _FIRST = "moments", "first"
 _MEAN, _WEIGHTS = "mean", "weights"
@@ -325,5 +323,4 @@ def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefi
     return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
 
 
-TYPE_COLUMNS = ("processing_type", "benchmark")
-"""Columns that distinguish lines of processing types."""
+TYPE_COLUMNS = ("processing_type", "benchmark")  # Columns that distinguish lines of processing types

@@ -15,10 +15,8 @@ from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
 from esjobs.core.fields import field
 from esjobs.core.query import Count, Metric
 
-MOST_GROUPS = 200
-"""Names that are asked for, those of most jobs; charts show fewer of them, the largest."""
-MOST_INNER = 50
-"""Groups inside each name: numbers of cores, ways to end."""
+MOST_GROUPS = 200  # Names that are asked for, those of most jobs; charts show fewer of them, the largest
+MOST_INNER = 50  # Groups inside each name: numbers of cores, ways to end
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from esjobs.core.words import DEVIATION_LIMIT
 
 Spec = dict[str, Any]
 
+# The oldest version that every server draws; what is written here is in it
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-"""The oldest version that every server draws; what is written here is in it."""
 
+# Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
+# can replace it on a dark ground.
 PAPER, INK, MUTED, GRID, BAND, LINE = "#fefefe", "#1c2127", "#5b6470", "#e3e6e9", "#e9eef2", "#3a424c"
-"""Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
-can replace it on a dark ground."""
 
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -79,8 +79,7 @@ class Paint:
     description: str = ""
 
 
-PLAIN = Paint()
-"""As the chart is when nobody prepared anything for it."""
+PLAIN = Paint()  # As the chart is when nobody prepared anything for it
 
 
 def assembled(source: Source, steps: Sequence[Step], layers: Sequence[Spec], paint: Paint) -> Spec:
@@ -105,8 +104,7 @@ def over_time(field: str) -> Spec:
     return {"field": field, "type": "temporal", "scale": {"type": "utc"}, "title": None, "axis": axis}
 
 
-PLAIN_LOOK = GROUPS["largest"]
-"""Style of rows in panels without styles."""
+PLAIN_LOOK = GROUPS["largest"]  # Style of rows in panels without styles
 
 
 def columns_of(panel: Panel, *, tooltips: bool = False) -> list[str]:

@@ -105,8 +105,7 @@ def _task(panel: Panel) -> str:
     )
 
 
-TASK = ("task_id", "core_class", "task_type", "work_kind")
-"""Columns that identify a task."""
+TASK = ("task_id", "core_class", "task_type", "work_kind")  # Columns that identify a task
 
 
 def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:

@@ -16,8 +16,7 @@ from esjobs.core.words import FAIR, GOOD
 from esjobs.render.charts.query import SCHEMA, write_drawing
 from esjobs.render.text.chart import marks
 
-MOST = 12
-"""Applications of a picture."""
+MOST = 12  # Applications of a picture
 
 # Column, name, colour (told apart with every common kind of colour blindness) and shape
 _SERIES: tuple[tuple[str, str, str, str], ...] = (

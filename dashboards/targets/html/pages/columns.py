@@ -159,5 +159,4 @@ def numbered(rows: Iterable[Row]) -> list[Row]:
     return [{**row, PLACE: place} for place, row in enumerate(rows)]
 
 
-PLACE = "\0place"
-"""Internal column with the position of a row."""
+PLACE = "\0place"  # Internal column with the position of a row

@@ -31,13 +31,13 @@ from dashboards.targets.vegalite.sums import SERIES, totals
 from dashboards.view.rows import Row, keeps
 from esjobs.core.query import Count, Maximum, Metric, Minimum
 
+# Gives all rows of a view that a chart looks something up in
 Figure = dict[str, Any]
 Joined = Callable[[View], list[Row]]
-"""Gives all rows of a view that a chart looks something up in."""
 
-DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}
-"""Kinds of panel that are charts here."""
+DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}  # Kinds of panel that are charts here
 
+# Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names
 BARS: tuple[Kind, ...] = (
     "shares",
     "waste",
@@ -50,7 +50,6 @@ BARS: tuple[Kind, ...] = (
     "ranked",
     "worst",
 )
-"""Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names."""
 
 # Pixels: of a bar, of a row of the grid; what stands in a panel beside its chart; the lowest chart
 _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240

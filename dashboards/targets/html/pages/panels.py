@@ -16,8 +16,7 @@ from esjobs.core.words import STANDINGS
 
 Made = dict[str, Any]
 
-MOST_ROWS = 1000
-"""Rows that a table shows at most where nobody can choose some of them."""
+MOST_ROWS = 1000  # Rows that a table shows at most where nobody can choose some of them
 
 
 def panel_of(

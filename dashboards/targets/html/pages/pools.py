@@ -20,14 +20,13 @@ from esjobs.core.query import (
     metric_fields,
 )
 
+# Groups that are kept for the panels of a page that are about the same rows; see ``pools_of``
 MOST_GROUPS = 60_000
-"""Groups that are kept for the panels of a page that are about the same rows; see :func:`pools_of`."""
 
 # Metrics that can be made of those of smaller groups
 _ADDED_UP = (Sum, SumProduct, SumWhere, Count, Moment, Minimum, Maximum)
 
-ALL = "n_all"
-"""The number of jobs of a group, whatever is known of them."""
+ALL = "n_all"  # The number of jobs of a group, whatever is known of them
 
 
 def counted(column: str) -> str:
