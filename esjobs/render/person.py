@@ -33,12 +33,12 @@ ISSUE_COLUMNS = (
     ("value_low", "least value"),
     ("value_high", "largest value"),
 )
-# Metrics of groups of jobs, with headings and factors
 Row = Mapping[str, Any]
 _TOTALS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h", "cancelled_core_h"),
     *("waiting_median_s", "time_used", "memory_used", "gpu_h", "gpu_efficiency", "energy_kwh"),
 )
+# Metrics of groups of jobs, with headings and factors
 GROUP_COLUMNS = (
     ("jobs", "jobs", None),
     ("core_h", "core-hours", 1.0),
@@ -49,9 +49,8 @@ GROUP_COLUMNS = (
     ("energy_kwh", "kWh", 1.0),
     ("failure_rate", "failed jobs, %", 100.0),
 )
-# Findings among which hints of rules are looked for, the costliest first
 _TOP = 10
-_HINTS = 200
+_HINTS = 200  # Findings among which hints of rules are looked for, the costliest first
 _FINDING = (
     *(
         "source",

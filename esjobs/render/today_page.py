@@ -31,9 +31,8 @@ from esjobs.today.overview import listed
 from esjobs.today.sentences import hours, what_is_wrong
 from esjobs.today.states import Incident
 
-# Days in which incidents that are over stay on the page
 _NIGHTS = 14
-INCIDENT_DAYS = 30
+INCIDENT_DAYS = 30  # Days in which incidents that are over stay on the page
 _MOST_OF_WALL = 8
 _LEVELS = (("queue", "queues"), ("cpu_model", "CPU models"))
 

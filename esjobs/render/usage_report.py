@@ -40,7 +40,6 @@ _METRICS = (
     *("cancelled_core_h", "waiting_median_s", "waiting_p95_s", "gpu_h", "gpu_efficiency", "energy_kwh"),
 )
 # Metric, heading and factor of the columns of queues, projects and users
-# Days up to which a window is drawn by day; longer ones by week
 _COLUMNS = (
     *GROUP_COLUMNS,
     ("lost_core_h", "lost core-hours", 1.0),
@@ -52,7 +51,7 @@ _CURVES = (
     ("failure_rate", "Share of failed jobs"),
 )
 _LEAST_POINTS = 3
-_LONGEST_BY_DAY = 62
+_LONGEST_BY_DAY = 62  # Days up to which a window is drawn by day; longer ones by week
 
 Row = dict[str, Any]
 

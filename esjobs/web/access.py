@@ -12,9 +12,8 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import UsageError
 from esjobs.flags.answering.settings import WebSettings
 
-# Roles; each may do what those before it may
 Role = Literal["nobody", "public", "site", "support", "coordinator", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[Role, ...] = get_args(Role)  # Roles; each may do what those before it may
 _MOST_PEERS = 4096
 # Acts and links of a peer: so many at once, then one in so many seconds
 _BURST, _EVERY_S = 30.0, 2.0

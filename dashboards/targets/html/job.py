@@ -11,9 +11,8 @@ from markupsafe import Markup
 
 from dashboards.targets.html.theme import palette_css, series_css
 
-# Position, text and anchor (middle or end) of a text in a drawing
 _HERE = Path(__file__).parent
-Label = tuple[float, float, str, str]
+Label = tuple[float, float, str, str]  # Position, text and anchor (middle or end) of a text in a drawing
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# By type, the version whose shape is written; none is newer than Kibana 8.12
 PREFIX = "esjobs"
 CORE_STAMP = "8.8.0"
+# By type, the version whose shape is written; none is newer than Kibana 8.12
 STAMPS: Mapping[str, str] = {
     "dashboard": "8.9.0",
     "index-pattern": "8.0.0",

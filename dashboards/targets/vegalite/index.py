@@ -12,9 +12,8 @@ from esjobs.core.words import ALL_TYPES
 from esjobs.schema.catalogue import kind_of
 
 MOST_ROWS = 1000  # A panel asks for no more rows
-# The column of verdicts in the order in which people read them
 PREFIX = "esjobs"
-RANK = "rank"
+RANK = "rank"  # The column of verdicts in the order in which people read them
 NAMES = "names"  # Number of names, of which a chart draws the first
 
 _MOMENTS, _FIRST = "moments", "first"

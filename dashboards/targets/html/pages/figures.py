@@ -31,9 +31,8 @@ from dashboards.targets.vegalite.sums import SERIES, totals
 from dashboards.view.rows import Row, keeps
 from esjobs.core.query import Count, Maximum, Metric, Minimum
 
-# Gives all rows of a view that a chart looks something up in
 Figure = dict[str, Any]
-Joined = Callable[[View], list[Row]]
+Joined = Callable[[View], list[Row]]  # Gives all rows of a view that a chart looks something up in
 
 DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}  # Kinds of panel that are charts here
 

@@ -29,10 +29,9 @@ from esjobs.core.freshness import Freshness
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
 
-# The page on which a reader starts
 _HERE = Path(__file__).parent
 _SCRIPTS = ("rows.js", "choices.js", "tables.js", "charts.js", "page.js")
-FIRST = "index.html"
+FIRST = "index.html"  # The page on which a reader starts
 JOB_STYLE = "job.css"  # The style sheet of pages of jobs
 MARK = '<meta name="generator" content="esjobs pages">'  # By which a file of ours is known among others
 
