@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
+from dashboards.targets.html.cells import short
 from dashboards.targets.html.profile import (
     Columns,
     Course,
@@ -230,7 +231,7 @@ def _whiskers(profile: Profile) -> Whiskers:
         every = row["processing_type"] == "all"
         y += _ROW if not points or not every else 1.5 * _ROW
         name = visible(row["name"]) if every else f"   {visible(row['processing_type'])}"
-        labels.append(Label(y + 4, _short(name), strong=every))
+        labels.append(Label(y + 4, short(name, 36), strong=every))
         half = HALF_WIDTH_90 * row["deviation_err"]
         points.append(
             Point(
@@ -320,7 +321,3 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         path,
         points,
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 36 else text[:35] + "…"

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dashboards.panels.verdicts import SCATTER, SCATTER_MODEL
 from dashboards.spec import EVERY_LOOK, Panel, View
+from dashboards.targets.html.cells import short
 from dashboards.targets.html.labels import Frame, Label, place_labels
 from dashboards.targets.html.marks import (
     DENSE_FROM,
@@ -29,6 +31,7 @@ from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 
 _HEIGHT, _MANY = 400, 120
+_LETTERS = 40  # Of a name beside its mark
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _SCATTER_HEIGHT = 340
 
@@ -92,11 +95,7 @@ def scatter_line(
     """
     across, up = panel.entry("x"), panel.entry("y")
     slope = line["slope"] if line is not None else None
-    spans = [span(row, up, panel.interval) for row in rows]
-    x_axis = axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)
-    # the line is seen over all of the axis
-    ends = [(slope * x, slope * x) for x in (x_axis.low, x_axis.high) if slope]
-    y_axis = axis_of([*spans, *ends])
+    x_axis, y_axis = _axes(panel, rows, slope)
     spots = [(x_axis.clip(row[across.column]), y_axis.clip(row[up.column])) for row in rows]
     named = _named(rows, up.column, y_axis)
     placed = {
@@ -104,18 +103,13 @@ def scatter_line(
         for frame in frames
     }
     marks = [mark_of(panel, row, {"name": _name(row)}) for row in rare_last(panel, rows)]
-    paint = Paint(
-        x=scale_of(x_axis),
-        y=scale_of(y_axis),
+    paint = replace(
+        _marks_paint(panel, x_axis, y_axis, len(rows), (75, 42)),
         limit=limit,
-        tooltips=True,
         legend=legend,
         looks=looks_present(panel, rows) if legend else (),
-        # square pixels of a mark
-        size=75 if len(rows) <= _MANY else 42,
         height=_HEIGHT,
         unit=_per_core(line),
-        description=f"{panel.title}: {len(rows)} marks with error bars.",
     )
     (join,) = panel.joins
     joined = [shown(line, (join.on, *join.columns))] if line is not None else []
@@ -128,7 +122,7 @@ def scatter_line(
 def _per_core(line: Row | None) -> str:
     """The unit of the declared axis: the benchmark of the line."""
     benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
-    return f"{_short(benchmark, 12)} per core" if benchmark else ""
+    return f"{short(benchmark, 12)} per core" if benchmark else ""
 
 
 def rare_last(panel: Panel, rows: Sequence[Row]) -> list[Row]:
@@ -154,20 +148,16 @@ def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]
 
 def _fitting(named: Sequence[tuple[int, str]], frame: Frame) -> list[tuple[int, str]]:
     """The first of the names, none longer than half the frame."""
-    return [(place, _short(text, frame.letters)) for place, text in named[: frame.most]]
+    return [(place, short(text, frame.letters)) for place, text in named[: frame.most]]
 
 
 def _label(row: Row, column: str, axis: Axis) -> str:
-    name = _short(_name(row))
+    name = short(_name(row), _LETTERS)
     return name if axis.holds(row[column]) else f"{name}: {number(row[column])}, off the scale"
 
 
 def _name(row: Row) -> str:
     return "unnamed" if row["name"] is None else visible(str(row["name"]))
-
-
-def _short(name: str, letters: int = 40) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
 def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
@@ -316,21 +306,33 @@ def _group_labels(
         return []
     logs = [(math.log(x), math.log(y)) for _, x, y in spots]
     right, high = (Axis(math.log(axis.low), math.log(axis.high)) for axis in (across, up))
-    named = [(place, _short(group)) for group, place in ends.items()]
+    named = [(place, short(group, _LETTERS)) for group, place in ends.items()]
     placed = place_labels(logs, _fitting(named, frame), right, high, _SIBLINGS_HEIGHT, frame.width)
     return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side, at.mark) for at in placed]
 
 
 def scatter(panel: Panel, rows: Sequence[Row]) -> Drawing:
     """Two quantities of a name, with error bars on the upright one."""
-    across, up = panel.entry("x"), panel.entry("y")
-    paint = Paint(
-        x=scale_of(axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)),
-        y=scale_of(axis_of([span(row, up, panel.interval) for row in rows])),
+    paint = _marks_paint(panel, *_axes(panel, rows), len(rows), (60, 36))
+    return drawing(panel, [mark_of(panel, row) for row in rows], paint)
+
+
+def _axes(panel: Panel, rows: Sequence[Row], slope: float | None = None) -> tuple[Axis, Axis]:
+    across, up = panel.entry("x").column, panel.entry("y")
+    x_axis = axis_of([(row[across],) * 2 for row in rows], 0.06)
+    # the line is seen over all of the axis
+    ends = [(slope * x,) * 2 for x in (x_axis.low, x_axis.high)] if slope else []
+    return x_axis, axis_of([*(span(row, up, panel.interval) for row in rows), *ends])
+
+
+def _marks_paint(panel: Panel, x_axis: Axis, y_axis: Axis, marks: int, sizes: tuple[int, int]) -> Paint:
+    """Return the style of marks with error bars; ``sizes``: square pixels of a mark, of few and of many."""
+    return Paint(
+        x=scale_of(x_axis),
+        y=scale_of(y_axis),
         tooltips=True,
         legend=False,
-        size=60 if len(rows) <= _MANY else 36,
+        size=sizes[0] if marks <= _MANY else sizes[1],
         height=_SCATTER_HEIGHT,
-        description=f"{panel.title}: {len(rows)} marks with error bars.",
+        description=f"{panel.title}: {marks} marks with error bars.",
     )
-    return drawing(panel, [mark_of(panel, row) for row in rows], paint)

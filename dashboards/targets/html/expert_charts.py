@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dashboards.spec import Panel
+from dashboards.targets.html.cells import short
 from dashboards.targets.html.charts import distinct
 from dashboards.targets.html.marks import Drawing, drawing, mark_of, scale_of
 from dashboards.targets.html.scales import log_axis, log_ticks
@@ -34,11 +35,6 @@ def task_label(task: Iterable[Any]) -> str:
     '15350577 · multi · merge'
     """
     return " · ".join(visible(str(part)) for part in task if part is not None) or MISSING
-
-
-def short(name: str, letters: int = _LETTERS) -> str:
-    """A name cut to so many letters."""
-    return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
 def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
@@ -94,7 +90,7 @@ def matrix_rows(panel: Panel, rows: Sequence[Row]) -> tuple[list[Row], list[str]
     speed = {row[label]: row[order] for row in kept}
     ranked = sorted(speed, key=lambda name: (speed[name] is None, -(speed[name] or 0.0), str(name)))
     shown = distinct([_named(name, speed[name]) for name in ranked])
-    heads = distinct([short(task_label(task)) for task in tasks])
+    heads = distinct([short(task_label(task), _LETTERS) for task in tasks])
     row_of, column_of = dict(zip(ranked, shown, strict=True)), dict(zip(tasks, heads, strict=True))
     cells = [{**row, "row": row_of[row[label]], "column": column_of[task_of(row)]} for row in kept]
     return cells, shown, heads
@@ -102,7 +98,7 @@ def matrix_rows(panel: Panel, rows: Sequence[Row]) -> tuple[list[Row], list[str]
 
 def _named(name: Any, speed: float | None) -> str:
     """The label of a name, with its factor where it has one."""
-    text = short(MISSING if name is None else visible(str(name)))
+    text = short(MISSING if name is None else visible(str(name)), _LETTERS)
     return text if speed is None else f"{text}  {speed:.2f}"
 
 
@@ -152,8 +148,3 @@ def pulls(panel: Panel, rows: Sequence[Row]) -> Drawing:
     )
     bars = [{column: row[column] for column in ("low", "high", count)} for row in rows]
     return drawing(panel, bars, paint)
-
-
-def positive(rows: Iterable[Row], *columns: str) -> list[Row]:
-    """Rows that a logarithmic axis can hold."""
-    return [row for row in rows if all((row[column] or 0) > 0 for column in columns)]

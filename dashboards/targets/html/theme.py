@@ -1,9 +1,9 @@
 """The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from dashboards.spec import CARE, EVERY_LOOK, GO, GROUPS, LOOKS, NEUTRAL, STATES, STOP
+from dashboards.targets.html.files import read
 from dashboards.targets.vegalite.bands import STEPS
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 from dashboards.targets.vegalite.sums import SERIES
@@ -32,8 +32,7 @@ SHAPES = {
 
 def age_macro() -> str:
     """The template of the line that says how old the numbers are, with the limits that it goes by."""
-    text = (Path(__file__).parent / "age.jinja").read_text(encoding="utf-8")
-    return f"{{% set fresh, stale = {FRESH_DAYS}, {STALE_DAYS} %}}{text}"
+    return f"{{% set fresh, stale = {FRESH_DAYS}, {STALE_DAYS} %}}{read('age.jinja')}"
 
 
 def look_names() -> dict[str, str]:

@@ -9,7 +9,7 @@ from dashboards.spec import LOOKS, Entry, Kind, Page, Panel, table
 from dashboards.targets.html.cells import numeric, value_of
 from dashboards.targets.html.pages.columns import Columns
 from dashboards.targets.html.pages.figures import DRAWN, Drawable, figures_of, places
-from dashboards.targets.html.parts import style_of
+from dashboards.targets.html.parts import stands, style_of
 from dashboards.view.rows import keeps
 from esjobs.core.numbers import exact_percent
 from esjobs.core.words import STANDINGS
@@ -91,12 +91,8 @@ def _table(drawable: Drawable) -> Made:
     """Rows in columns. Those without a value in any row are left out, unless they always stand."""
     panel, columns = drawable.panel, drawable.columns
     label = next((field for field in panel.fields if field.role == "label"), panel.fields[0])
-    fields = [
-        field
-        for field in panel.fields
-        if not field.table
-        and (field is label or field.always or any(value_of(row, field) is not None for row in drawable.rows))
-    ]
+    own = [field for field in panel.fields if not field.table]
+    fields = [field for field in own if field is label or stands(field, drawable.rows)]
     return {
         "columns": [_column(field, panel, columns) for field in fields],
         "rows": places(drawable.rows),
