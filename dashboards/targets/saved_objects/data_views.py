@@ -64,8 +64,9 @@ _FACTORS = {
     *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before", "mix_k", "mix_k_err"),
 }
 
-# Benchmark scores per core
-_SCORES = {
+# Benchmark scores per core, and the width of pulls
+_TWO_DECIMALS = {
+    "pull_width",
     *("corepower", "corepower_before", "corepower_from_records", "corepower_parent", "served_corepower"),
     *("parent_corepower", "proposed_corepower", "proposed_corepower_err"),
     *("estimate", "estimate_low", "estimate_high"),
@@ -173,23 +174,19 @@ def form_of(column: Field) -> dict[str, Any] | None:
     if column.type in ("time", "day"):
         pattern = "YYYY-MM-DD HH:mm" if column.name in _MOMENTS else "YYYY-MM-DD"
         return {"id": "date", "params": {"pattern": pattern, "timezone": "UTC"}}
-    if column.name in _SIGNED:
-        return {"id": "percent", "params": {"pattern": SIGNED_PERCENT}}
-    if column.type == "number" and (column.name in _PERCENT or column.name.endswith("_frac")):
-        return {"id": "percent", "params": {"pattern": PLAIN_PERCENT}}
-    if column.name in _SCORES:
-        return {"id": "number", "params": {"pattern": "0.00"}}
-    if column.unit in _HOURS:
-        return {"id": "number", "params": {"pattern": "0,0.0"}}
-    if column.name == "pull_width":
-        return {"id": "number", "params": {"pattern": "0.00"}}
-    if column.name in _FACTORS:
-        return {"id": "number", "params": {"pattern": "0.000"}}
-    if column.type == "integer":
-        return {"id": "number", "params": {"pattern": "0,0"}}
-    if column.type == "number":
-        return {"id": "number", "params": {"pattern": "0,0.[000]"}}
-    return None
+    is_share = column.name in _PERCENT or column.name.endswith("_frac")
+    patterns = (
+        (column.name in _SIGNED, "percent", SIGNED_PERCENT),
+        (column.type == "number" and is_share, "percent", PLAIN_PERCENT),
+        (column.name in _TWO_DECIMALS, "number", "0.00"),
+        (column.unit in _HOURS, "number", "0,0.0"),
+        (column.name in _FACTORS, "number", "0.000"),
+        (column.type == "integer", "number", "0,0"),
+        (column.type == "number", "number", "0,0.[000]"),
+    )
+    # the first one that applies: a score is a number, too
+    found = ({"id": kind, "params": {"pattern": pattern}} for applies, kind, pattern in patterns if applies)
+    return next(found, None)
 
 
 def listed(column: Field) -> dict[str, Any]:

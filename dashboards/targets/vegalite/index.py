@@ -236,11 +236,10 @@ def hits(
     paths = _paths(view)
     if view.over and view.by:
         return _unfolded(view, data, paths)
-    if view.over:
-        paths[view.over] = "key"
     parts = ("key", "doc_count", *(each.name for each in view.metrics if not isinstance(each, Count)))
-    products = () if view.over else tuple(_products(view))
-    return Source(data, paths=paths, unfolded=products, grouped=parts)
+    if view.over:
+        return Source(data, paths=paths | {view.over: "key"}, grouped=parts)
+    return Source(data, paths=paths, unfolded=tuple(_products(view)), grouped=parts)
 
 
 def _paths(view: View) -> dict[str, str]:

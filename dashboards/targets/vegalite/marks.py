@@ -150,24 +150,26 @@ def family(panel: Panel) -> tuple[Look, ...]:
 
 def looked(panel: Panel) -> list[Step]:
     """Transforms that give each row the label and the colour of its look."""
-    column = category_of(panel)
-    cases: list[tuple[str, Look]] = []
-    if not column:
-        otherwise = PLAIN_LOOK
-    elif column == "component":
-        cases, otherwise = [("datum.component > 0", GROUPS["other"])], GROUPS["largest"]
-    elif column == "status":
-        cases = [(_is("status", key), STATES[key]) for key in STATES if key != "other"]
-        otherwise = STATES["other"]
-    else:
-        default = f"{_is('status_shown', 'undeclared')} && {_is('origin', 'default')}"
-        words = [key for key in LOOKS if key not in {"default", "other"}]
-        cases = [(default, LOOKS["default"]), *((_is("status_shown", key), LOOKS[key]) for key in words)]
-        otherwise = LOOKS["other"]
+    cases, otherwise = _cases(category_of(panel))
+    labels, colours = ([(test, getattr(look, part)) for test, look in cases] for part in ("label", "light"))
     return [
-        {"calculate": _chosen([(test, look.label) for test, look in cases], otherwise.label), "as": "look"},
-        {"calculate": _chosen([(test, look.light) for test, look in cases], otherwise.light), "as": "colour"},
+        {"calculate": _chosen(labels, otherwise.label), "as": "look"},
+        {"calculate": _chosen(colours, otherwise.light), "as": "colour"},
     ]
+
+
+def _cases(column: str) -> tuple[list[tuple[str, Look]], Look]:
+    """The looks of the values of a column, each with its condition, and that of all other rows."""
+    if not column:
+        return [], PLAIN_LOOK
+    if column == "component":
+        return [("datum.component > 0", GROUPS["other"])], GROUPS["largest"]
+    if column == "status":
+        return [(_is("status", key), look) for key, look in STATES.items() if key != "other"], STATES["other"]
+    default = f"{_is('status_shown', 'undeclared')} && {_is('origin', 'default')}"
+    words = [key for key in LOOKS if key not in {"default", "other"}]
+    cases = [(default, LOOKS["default"]), *((_is("status_shown", key), LOOKS[key]) for key in words)]
+    return cases, LOOKS["other"]
 
 
 def _is(column: str, value: str) -> str:

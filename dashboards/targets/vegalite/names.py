@@ -60,7 +60,10 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
                     "x": x,
                     "y": expected,
                     "detail": of_line,
-                    "strokeDash": _dashed("datum.status === 'ok'", [6, 4]),
+                    "strokeDash": {
+                        "condition": {"test": "datum.status === 'ok'", "value": [1, 0]},
+                        "value": [6, 4],
+                    },
                 },
             },
         ],
@@ -140,10 +143,6 @@ def _between(column: str, start: str, end: str, limit: float) -> list[Step]:
     ]
 
 
-def _dashed(solid: str, dash: list[int]) -> Spec:
-    return {"condition": {"test": solid, "value": [1, 0]}, "value": dash}
-
-
 def _named(panel: Panel, position: Spec) -> list[Spec]:
     """Names of what is confirmed beside their marks: on the inner side, so that none lies over an axis.
 
@@ -203,8 +202,8 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
 def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """Names from top to bottom in the order of the rows, each with its value and error bar."""
     field, label = panel.entry("x"), panel.entry("label")
-    form = PERCENT if panel.band else NUMBER  # the title says which side is which
-    title = _FASTER if panel.band else field.title
+    # the title says which side is which
+    form, title = (PERCENT, _FASTER) if panel.band else (NUMBER, field.title)
     top = {
         "format": form,
         "orient": "top",
@@ -220,8 +219,8 @@ def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     groups = [each.column for each in panel.fields if each.role == "group"]
     row = "row" if groups else label.column
     y = {"field": row, "type": "nominal", "sort": None, "title": None, "axis": names}
-    centre = 0.0 if panel.band else 1.0
-    reach = paint.limit if panel.band else 0.0
+    # a deviation is compared with 0, a factor with 1
+    centre, reach = (0.0, paint.limit) if panel.band else (1.0, 0.0)
     inside = paint.x is None or paint.x.low <= centre <= paint.x.high
     ground = [{"at": centre, "low": centre - reach, "high": centre + reach}] if inside else []
     layers: list[Spec] = [
