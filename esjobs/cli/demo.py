@@ -1,7 +1,7 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -129,17 +129,23 @@ def _of_incidents(grid: Grid, opened: Sequence[Mapping[str, Any]]) -> Iterator[s
     planted, slow = grid.truth().incident, grid.slow_task
     others = len(opened)
     if planted is not None:
-        nights = [row["night"] for row in opened if row["site"] == planted.site and planted.on(row["night"])]
+        nights = _nights(opened, planted, lambda row: row["site"] == planted.site)
         others -= len(nights)
         yield f"incident at {planted.site} from {planted.first}: {_found(nights, planted.last)}"
     if slow is not None:
         name = f"task {slow.task_id} "
-        nights = [row["night"] for row in opened if name in (row["cause"] or "") and slow.on(row["night"])]
+        nights = _nights(opened, slow, lambda row: name in (row["cause"] or ""))
         others -= len(nights)
         yield f"slow task {slow.task_id} everywhere from {slow.first}: {_found(nights, slow.last)}"
     elif planted is not None:
         yield f"no slow task: none has {SLOW_JOBS} jobs a day; with more --jobs there is one"
     yield f"{many(others, 'other incident')} found"
+
+
+def _nights(
+    opened: Sequence[Mapping[str, Any]], planted: Any, is_it: Callable[[Mapping[str, Any]], bool]
+) -> list[date]:
+    return [row["night"] for row in opened if is_it(row) and planted.on(row["night"])]
 
 
 def _found(nights: Sequence[date], last: date) -> str:

@@ -248,6 +248,12 @@ def say_notes(obj: "Context", notes: Iterable[str], kind: str = "note") -> None:
             say(f"{kind}: {note}", err=True)
 
 
+def say_written(obj: Context, what: str, out: str) -> None:
+    """Print on standard error where a file was written, unless the user wants quiet."""
+    if out != "-" and not obj.quiet:
+        click.echo(f"{what} written to {visible(out)}", err=True)
+
+
 def _parsed_window(ctx: click.Context, _option: click.Parameter, window: str | None) -> str | None:
     """Return the window of a period in words, and print it so that the user can check it."""
     if window is None:

@@ -8,7 +8,7 @@ never are.
 
 import json
 from base64 import b64encode
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import date, datetime
 from typing import IO, Any
 
@@ -189,18 +189,17 @@ def cell_text(value: object) -> str:
     """A value as people read it: numbers of four digits, ``-`` for what is missing, no control characters."""
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return amount(value)
-    if isinstance(value, int):
-        return count(value)
-    if isinstance(value, datetime):
-        return format_time(value.replace(microsecond=0))
-    if isinstance(value, dict):
-        return visible(", ".join(f"{name} {cell_text(number)}" for name, number in value.items()))
-    if isinstance(value, list):
-        return f"{len(value):,} numbers"
-    if isinstance(value, bytes):
-        return f"{len(value):,} bytes"
-    return visible(str(value))
+    form = next((form for kind, form in _FORMS if isinstance(value, kind)), str)
+    return visible(form(value))
+
+
+# Types with a form of their own; a truth value is an int, too
+_FORMS: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (bool, lambda value: "yes" if value else "no"),
+    (float, amount),
+    (int, count),
+    (datetime, lambda value: format_time(value.replace(microsecond=0))),
+    (dict, lambda value: ", ".join(f"{name} {cell_text(number)}" for name, number in value.items())),
+    (list, lambda value: f"{len(value):,} numbers"),
+    (bytes, lambda value: f"{len(value):,} bytes"),
+)

@@ -41,6 +41,23 @@ def short_number(value: float) -> str:
     return f"{value:g}"
 
 
+def widened(values: Sequence[float], share: float) -> tuple[float, float]:
+    """Return the ends of an axis over values, with a margin that is a share of it; never below 0.
+
+    >>> widened([10.0, 20.0], 0.1), widened([0.0], 0.1)
+    ((9.0, 21.0), (0.0, 0.1))
+    """
+    low, high = min(values), max(values)
+    # equal values have no width, and an axis of 0 to 0 no scale
+    margin = share * (high - low or high or 1.0)
+    return max(0.0, low - margin), high + margin
+
+
+def path(points: Sequence[str], *, closed: bool = False) -> str:
+    """Return the line through points (``x,y``) as the path of an SVG; empty without points."""
+    return f"M{'L'.join(points)}{'Z' * closed}" if points else ""
+
+
 def heights(low: float, high: float, bottom: int) -> Callable[[float], float]:
     """Return the function from values to heights in a figure; its axis goes from ``low``, at ``bottom``, to
     ``high``.
