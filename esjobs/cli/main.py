@@ -72,7 +72,8 @@ class _Group(click.Group):
             _reader_gone()
         except Exception as error:
             if lacks_memory(error):
-                _out_of_memory()
+                click.echo(OUT_OF_MEMORY, err=True)
+                sys.exit(1)
             # Python wraps Ctrl-C in another error while it builds a class during an import.
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise
@@ -115,11 +116,6 @@ def _shown() -> Iterator[None]:
 def _interrupted() -> NoReturn:
     click.echo("esjobs: interrupted; published results are intact, run again", err=True)
     sys.exit(130)
-
-
-def _out_of_memory() -> NoReturn:
-    click.echo(OUT_OF_MEMORY, err=True)
-    sys.exit(1)
 
 
 def _flush() -> None:

@@ -179,7 +179,7 @@ def serve_nights(settings: Settings) -> None:
     service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; next trigger at %s", settings.location, following)
-    periodic = _periodic_tasks(settings, metrics)
+    periodic = [*_gathering(settings, metrics), *_watching(settings, metrics), *_running(settings, metrics)]
     with web_beside(settings) as web, ExitStack() as stack:
         if web is not None:
             periodic.append(PeriodicTask("web", _WEB_EVERY, web.tend, system_clock, metrics))
@@ -187,11 +187,6 @@ def serve_nights(settings: Settings) -> None:
             endpoint = stack.enter_context(Endpoint(chosen.host, chosen.port, metrics, service.health))
             _log.info("metrics and health at http://%s:%d", *endpoint.address)
         serve(service, calendar, periodic)
-
-
-def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
-    """Return the periodic tasks between nights, of those that are configured."""
-    return [*_gathering(settings, metrics), *_watching(settings, metrics), *_running(settings, metrics)]
 
 
 def _running(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:

@@ -37,8 +37,10 @@ def write_rows(
     written; a file of before is then as it was.
     """
     if form == "parquet":
+        from pyarrow import parquet
+
         with writing_binary(out, form) as stream:
-            _write_parquet(as_from_frame(rows), stream)
+            parquet.write_table(as_from_frame(rows), stream)
         return
     with writing_text(out) as text:
         if form == "csv":
@@ -73,12 +75,6 @@ def write_batches(
                     text.write(_json_object(record) + "\n")
             else:
                 _write_json(rows, text)
-
-
-def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
-    from pyarrow import parquet
-
-    parquet.write_table(rows, stream)
 
 
 def csv_text(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsheet: bool) -> None:

@@ -4,8 +4,9 @@ import hashlib
 import ipaddress
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from esjobs.core.clock import Clock, system_clock
@@ -97,14 +98,13 @@ class Access:
         groups = {each.strip() for each in _only(scope, self._settings.groups_header).split(",")}
         grants = [each for each in self._settings.roles if each.group in groups]
         role = max((each.role for each in grants), key=ROLES.index, default=self._nobody.role)
-        sites = {site for each in grants for site in each.sites} if role == "site" else ()
-        return Reader(role, name, tuple(sorted(sites)))
+        return _reader(role, name, chain.from_iterable(each.sites for each in grants))
 
     def _program(self, secret: str) -> Reader:
         token = self._tokens.get(digest_of(secret))
         if token is None or self._clock().date() > token.until:
             raise UnauthorizedError("this token is unknown or has expired")
-        return Reader(token.role, token.name, tuple(sorted(token.sites)) if token.role == "site" else ())
+        return _reader(token.role, token.name, token.sites)
 
     def peer(self, scope: Mapping[str, Any]) -> str:
         """Return the peer that limits count: behind a trusted proxy whom it names last."""
@@ -125,6 +125,11 @@ class Access:
             return False
         mapped = getattr(peer, "ipv4_mapped", None)
         return any((mapped or peer) in network for network in self._networks)
+
+
+def _reader(role: Role, name: str, sites: Iterable[str]) -> Reader:
+    """Return a reader; roles above that of a site see all sites."""
+    return Reader(role, name, tuple(sorted({*sites})) if role == "site" else ())
 
 
 class Limits:

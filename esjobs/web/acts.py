@@ -126,26 +126,40 @@ def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form
     if not request.reader.may("support"):
         return [], []
     of_name = [In("level", ("queue",)), In("name", (name,))]
-    notes = read_table(request.session.store, FLAG_NOTES, of_name).to_pylist()
     acts = read_table(request.session.store, ACTS, of_name).to_pylist()
-    stored = {each["act"] for each in acts}
-    waiting = [each for each in _journal(request) if each.get("name") == name and each["id"] not in stored]
-    rows = [(f"{each['entered_at']:%Y-%m-%d %H:%M}", each["kind"], each["text"], "") for each in notes]
-    rows += [
-        (each["at"][:16].replace("T", " "), each["kind"], each["text"], "enters the next night")
-        for each in waiting
-    ]
+    rows = _answers(request, name, {each["act"] for each in acts})
     parts = [_table("Answers", ("time", "kind", "text", ""), rows)] if rows else []
     if not request.reader.may("coordinator"):
         return parts, []
-    acted = [
-        (f"{each['entered_at']:%Y-%m-%d %H:%M}", each["entered_by"], each["before"], each["after"])
-        for each in sorted(acts, key=lambda each: str(each["entered_at"]))
-    ]
-    parts += [_table("Acts", ("time", "who", "before", "after"), acted)] if acted else []
+    if acts:
+        acts.sort(key=lambda each: str(each["entered_at"]))
+        acted = [
+            (f"{each['entered_at']:{_MINUTE}}", each["entered_by"], each["before"], each["after"])
+            for each in acts
+        ]
+        parts.append(_table("Acts", ("time", "who", "before", "after"), acted))
     states = _states(request, "queue", name, None)
     is_open = any(each["state"] in STANDING_OPEN for each in states)
     return parts, [("Acknowledge", _acknowledgement(name))] if is_open and request.reader.name else []
+
+
+def _answers(request: Request, name: str, stored: set[str]) -> list[tuple[str, ...]]:
+    """Return what was entered about a queue; ``stored``: acts of the journal that a night has taken."""
+    of_name = [In("level", ("queue",)), In("name", (name,))]
+    notes = read_table(request.session.store, FLAG_NOTES, of_name).to_pylist()
+    waiting = [each for each in _journal(request) if each.get("name") == name and each["id"] not in stored]
+    return [
+        *((f"{each['entered_at']:{_MINUTE}}", each["kind"], each["text"], "") for each in notes),
+        *((_minute(each), each["kind"], each["text"], "enters the next night") for each in waiting),
+    ]
+
+
+_MINUTE = "%Y-%m-%d %H:%M"
+
+
+def _minute(entry: Mapping[str, Any]) -> str:
+    """Return the time of an entry of the journal, which is a text there."""
+    return str(entry["at"])[:16].replace("T", " ")
 
 
 def _acknowledgement(name: str) -> Form:
@@ -246,7 +260,7 @@ def _spanned(row: Mapping[str, Any]) -> str:
 
 def _sent(request: Request, link: Link) -> list[Part]:
     mine = [each for each in _journal(request) if each.get("nonce") == link.nonce]
-    said = [f"{each['at'][:16].replace('T', ' ')} UTC: {visible(each['text'])}" for each in mine]
+    said = [f"{_minute(each)} UTC: {visible(each['text'])}" for each in mine]
     return [Part("Thank you, received", "The next night passes it on.", said, [], None)] if said else []
 
 

@@ -301,17 +301,19 @@ async def _sent(incoming: Incoming) -> list[tuple[str, str]]:
 def _values(route: Route, sent: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """The parameters of a request. Raises :class:`UsageError` for one that the address does not have."""
     accepted = {each.name: each for each in route.parameters}
+    ignored = ("format",) if len(route.forms) > 1 else ()
     values: dict[str, tuple[str, ...]] = {}
     for name, value in sent:
-        if name == "format" and len(route.forms) > 1:
+        if name in ignored:
             continue
-        if name not in accepted:
+        found = accepted.get(name)
+        if found is None:
             names = ", ".join(accepted) or "none"
             raise UsageError(f"unknown parameter '{name:.40}'; parameters here: {names}")
-        if name in values and not accepted[name].many:
+        if name in values and not found.many:
             raise UsageError(f"'{name}' occurs twice; use it once")
-        if accepted[name].choices and value not in ("", *accepted[name].choices):
-            raise UsageError(f"{name} must be one of {', '.join(accepted[name].choices)}; got '{value:.40}'")
+        if found.choices and value not in ("", *found.choices):
+            raise UsageError(f"{name} must be one of {', '.join(found.choices)}; got '{value:.40}'")
         values[name] = (*values.get(name, ()), value)
     return values
 

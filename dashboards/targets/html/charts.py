@@ -28,9 +28,9 @@ from dashboards.view.rows import Row, Tabular, relative_to_siblings, rows_of, se
 from esjobs.core.numbers import number, signed_percent
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
-from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
 
-_HEIGHT, _MANY = 400, 120
+_WIDTH, _HEIGHT, _MANY = 860, 400, 120
 _LETTERS = 40  # Of a name beside its mark
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _SCATTER_HEIGHT = 340
@@ -44,32 +44,30 @@ def line_chart(
     flags: Tabular,
     lines: Tabular,
     *,
-    level: Level | None = None,
     processing_type: str | None = None,
-    method: str | None = None,
     benchmark: str | None = None,
     limit: float = DEVIATION_LIMIT,
-    width: int = 860,
 ) -> Spec:
     """The report's chart of speed factors against declared corepower, as Vega-Lite, from the rows of one run.
 
     ``flags``, ``lines``: tables with the columns of the result tables. What is not asked for is taken from
     them: queues before CPU models, all types together before one of them, method and benchmark of the
-    first such line. ``limit``: half-width of the band, relative to the line; ``width`` in pixels.
+    first such line. ``limit``: half-width of the band, relative to the line.
     Without a line the points stand alone; without points the axes are empty.
     """
     tables = {"flags": rows_of("flags", flags), "lines": rows_of("lines", lines)}
     judged = tables["flags"]
-    level = level or _first(judged, "level", "queue")
+    level = _first(judged, "level", "queue")
     processing_type = processing_type or _first(judged, "processing_type", ALL_TYPES)
     panel = SCATTER_MODEL if level == "cpu_model" else SCATTER
-    candidates = select(View("lines", level=level), tables["lines"], processing_type, method)
+    candidates = select(View("lines", level=level), tables["lines"], processing_type)
     line = next((row for row in candidates if benchmark in {None, row["benchmark"]}), None)
+    method = None
     if line is not None:
         method, benchmark = line["method"], line["benchmark"]
     rows = select(panel.view, judged, processing_type, method)
     rows = [row for row in rows if benchmark in {None, row["benchmark"]}]
-    return scatter_line(panel, rows, line, limit, legend=True).complete(width)
+    return scatter_line(panel, rows, line, limit, legend=True).complete(_WIDTH)
 
 
 def _first(rows: list[Row], column: str, preferred: Any) -> Any:

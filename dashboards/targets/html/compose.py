@@ -157,7 +157,10 @@ class Composer:
             block = self.block(each, self.main_type)
             if self._shown(each, block, self.main_type):
                 made.setdefault(each.section, []).append(block)
-        return [Section(title, _anchor(title), tuple(blocks)) for title, blocks in made.items()]
+        return [
+            Section(title, f"section-{title.lower().replace(' ', '-')}", tuple(blocks))
+            for title, blocks in made.items()
+        ]
 
     def _shown(self, each: Panel, block: Block, processing_type: str) -> bool:
         """True if an empty panel is shown with its sentence."""
@@ -330,8 +333,8 @@ class Composer:
         return Block(anchor, each, (ProfilesPart(folds),) if folds else (), len(folds))
 
     def _trends(self, each: Panel, _type: str, anchor: str) -> Block:
-        part = self.data.trends
-        return Block(anchor, each, () if part is None else (TrendsPart(part),), 0 if part is None else 1)
+        parts = (TrendsPart(self.data.trends),) if self.data.trends else ()
+        return Block(anchor, each, parts, len(parts))
 
     def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
         limit = exact_percent(self.data.limit)
@@ -391,7 +394,3 @@ def _words(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_words(item) for item in value)
     return visible(readable_json(str(value)))
-
-
-def _anchor(title: str) -> str:
-    return "section-" + title.lower().replace(" ", "-")

@@ -19,7 +19,7 @@ from dashboards.targets.vegalite.sums import cut, first_rows, sizes, trend, wast
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
 from dashboards.targets.vegalite.weights import distribution, tenths
 from dashboards.targets.vegalite.words import as_of, caption, light, statement
-from esjobs.core.words import ALL_TYPES, Level
+from esjobs.core.words import ALL_TYPES
 
 Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
 
@@ -70,29 +70,26 @@ def from_index(
     *,
     processing_type: str = ALL_TYPES,
     method: str | None = None,
-    level: Level = "queue",
     prefix: str = PREFIX,
-    history: bool = False,
     jobs: JobsIndex = OWN,
 ) -> Spec:
     """The same chart asking for its rows itself, in a dashboard of Kibana or OpenSearch Dashboards.
 
     A panel about every type draws each with the line of its own; which types, a reader chooses there.
 
-    ``level``: that which is drawn of a panel that is about every level. ``history``: of every run rather than
-    of the latest. ``jobs``: the index of a panel on jobs.
+    Of a panel that is about every level it draws queues. ``jobs``: the index of a panel on jobs.
     """
     if panel.view.table == JOBS.name:
         return _of_jobs(panel, paint, prefix, jobs)
     view = panel.view
     if has_levels(view.table):
-        view = replace(view, level=view.level or level)
+        view = replace(view, level=view.level or "queue")
 
     if panel.kind == "caption":
         counted = count_of(view, processing_type, method, prefix=prefix, name=ROWS)
         return caption(panel, counted, {}, paint)
 
-    source = partial(hits, processing_type=processing_type, method=method, prefix=prefix, history=history)
+    source = partial(hits, processing_type=processing_type, method=method, prefix=prefix)
     # what is said of a whole run, no choice of names may hide
     of_run = panel.kind in ("as-of", "light") or (panel.kind == "statement" and view.types == "main")
 

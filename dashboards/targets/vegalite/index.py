@@ -192,13 +192,13 @@ def _order(column: str) -> dict[str, Any]:
     return {column.removeprefix("-"): {"order": order, "missing": "_last"}}
 
 
-def index_of(view: View, prefix: str = PREFIX, *, history: bool = False) -> str:
+def index_of(view: View, prefix: str = PREFIX) -> str:
     """The name under which readers find the rows of a view: of the latest run where runs make them.
 
-    >>> index_of(View("flags")), index_of(View("flags"), history=True), index_of(View("run_counts"))
+    >>> index_of(View("flags")), index_of(View("flags", runs="every")), index_of(View("run_counts"))
     ('esjobs-latest-flags', 'esjobs-flags', 'esjobs-run-counts')
     """
-    of_latest = not history and view.runs == "latest" and kind_of(table(view.table)) is not None
+    of_latest = view.runs == "latest" and kind_of(table(view.table)) is not None
     return f"{prefix}-{'latest-' if of_latest else ''}{view.table.replace('_', '-')}"
 
 
@@ -214,18 +214,16 @@ def hits(
     method: str | None = None,
     *,
     prefix: str = PREFIX,
-    history: bool = False,
     most: int = MOST_ROWS,
     name: str = "",
     context: bool = True,
 ) -> Source:
     """The rows or groups of a view, asked of its index by the chart itself.
 
-    ``history``: of every run rather than of the latest. ``most``: so many of them. ``name``: what expressions
-    call them. ``context``: with the filters of the dashboard.
+    ``most``: so many of them. ``name``: what expressions call them. ``context``: with the filters of the
+    dashboard.
     """
     called = {"name": name} if name else {}
-    view = replace(view, runs="every") if history else view
     url = {
         "index": index_of(view, prefix),
         "body": body(view, columns, processing_type, method, most=most, context=context),

@@ -32,7 +32,6 @@ def job_groups(
     view: View,
     index: JobsIndex,
     prefix: str,
-    most: int = MOST_GROUPS,
     *,
     name: str = "",
     context: bool = True,
@@ -42,7 +41,7 @@ def job_groups(
     ``context``: with the filters of the dashboard; without them, only its time picker holds.
     """
     called = {"name": name} if name else {}
-    levels = list(_levels(view, index, most))
+    levels = list(_levels(view, index))
     aggs = sums = _sums(view, index)
     for level in reversed(levels):
         aggs = {GROUPS: {**level.body, **({"aggs": aggs} if aggs else {})}}
@@ -104,8 +103,8 @@ def stored_values(mapped: IndexFields, accepted: Sequence[object]) -> list[objec
     return [*written, *(value for value in accepted if value is not None and value not in mapped.values)]
 
 
-def _levels(view: View, index: JobsIndex, most: int) -> Iterator[_Level]:
-    sizes = {column: most if place == 0 else MOST_INNER for place, column in enumerate(view.by)}
+def _levels(view: View, index: JobsIndex) -> Iterator[_Level]:
+    sizes = {column: MOST_GROUPS if place == 0 else MOST_INNER for place, column in enumerate(view.by)}
     for column in (*view.by, *multipliers(view)):
         mapped = _mapped(index, column)
         absent: object = -1 if field(column).type == "integer" else ""

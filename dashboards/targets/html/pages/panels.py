@@ -113,7 +113,8 @@ def _column(field: Entry, panel: Panel, columns: Columns) -> Made:
         made["place"] = field.show
     if numeric(field):
         made["order"] = _ordered(field, columns)
-    elif field.show == "verdict" or _is_standing(field, panel):
+    # a column of standings has the words that people see in place of verdicts
+    elif field.show == "verdict" or table(panel.view.table).column(field.column).values == STANDINGS:
         made["look"] = columns.verdict(field.column)
     return made
 
@@ -122,11 +123,6 @@ def _ordered(field: Entry, columns: Columns) -> str:
     if not field.per:
         return columns.value(field.column)
     return columns.made(f"{field.column} per {field.per}", lambda row: value_of(row, field))
-
-
-def _is_standing(field: Entry, panel: Panel) -> bool:
-    """True if a column has verdicts as displayed."""
-    return table(panel.view.table).column(field.column).values == STANDINGS
 
 
 def _lead(made: Made, panel: Panel, leads_to: Page) -> None:
