@@ -55,6 +55,7 @@ def recognise(client: Client) -> Server:
     bundle, or does not say.
     """
     answer = client.ask("GET", "/api/status")
+    # both answer every request with a header of their own, also a refusal
     opensearch = "osd-name" in answer.headers
     if not opensearch and "kbn-name" not in answer.headers:
         raise _other(client, answer)

@@ -91,6 +91,7 @@ def multipliers(view: View) -> tuple[str, ...]:
     Of squares an index knows the sum.
     """
     products = [factors_of(metric) for metric in view.metrics if not isinstance(metric, Mean)]
+    # a sum of cores x seconds is the sum of seconds in the group of each number of cores, times it
     integers = [
         name
         for factors in products

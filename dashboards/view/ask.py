@@ -167,6 +167,7 @@ def _batches(
         (column.lstrip("-"), "descending" if column.startswith("-") else "ascending") for column in view.sort
     ]
     for batch in store.read(table(view.table), conditions, columns):
+        # Arrow cannot sort by a magnitude
         if first and batch.num_rows > view.most and not any("|" in column for column, _ in order):
             batch = batch.sort_by(order).slice(0, view.most)  # noqa: PLW2901
         yield [plain_row(row) for row in batch.to_pylist()]

@@ -85,6 +85,7 @@ def _plain_column(frame: Tabular, name: str) -> list[Any]:
     column = frame.column(name)
     listed: list[Any] = column.to_pylist()
     kind = str(column.type)
+    # the type of a column is tested once, not that of each value
     if kind in {"halffloat", "float", "double"}:
         return [value if value is None or math.isfinite(value) else None for value in listed]
     return [plain(value) for value in listed] if kind.startswith("decimal") else listed
@@ -112,6 +113,7 @@ def plain(value: Any) -> Any:
     # most values are floats: the quickest test first
     if value is None or type(value) is float:
         return value if value is None or math.isfinite(value) else None
+    # sums of whole numbers are decimals in DuckDB
     if isinstance(value, Decimal):
         value = float(value)
     item = getattr(value, "item", None)

@@ -160,6 +160,7 @@ def _name(row: Row) -> str:
 
 def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
     """Labels at the points where the edges of the band leave the frame."""
+    # a band of a falling line would leave the frame at its origin
     if not slope or slope <= 0:
         return []
     steep = {signed_percent(side): slope * (1 + side) for side in (limit, -limit)}
@@ -296,6 +297,7 @@ def _group_labels(
 ) -> list[Label]:
     """The name of each group beside its mark farthest out, while they are few; axes are logarithmic."""
     ends: dict[str, int] = {}
+    # the mark farthest from the middle has room beside it
     for place, (group, x, _) in enumerate(spots):
         best = ends.setdefault(group, place)
         if abs(math.log(x)) > abs(math.log(spots[best][1])):

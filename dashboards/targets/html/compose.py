@@ -120,6 +120,7 @@ class Composer:
         self._top_k: dict[str, Names | None] = {}
         factors = self.tables["factors"]
         types = Counter(row["processing_type"] for row in factors)
+        # without rows of all types, the type of most rows stands for them
         self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
         self._makers: dict[str, Callable[[Panel, str, str], Block]] = {
             "tiles": self._tiles,
@@ -279,6 +280,7 @@ class Composer:
     def _types(self, each: Panel, _main: str, anchor: str) -> Block:
         found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
         kinds = sorted(str(name) for name in found - {self.main_type, None})
+        # the same rows twice would read as a second finding
         if len(kinds) == 1 and self._same_fit(each, kinds[0]):
             text = (
                 f"All jobs of the fit have one processing type, {visible(kinds[0])}; its results are those "
@@ -385,6 +387,7 @@ def _exponent(power: float) -> str:
 def _power(related: Sequence[tuple[Any, ...]]) -> float | None:
     steep = [(math.log(item[1]), math.log(item[2])) for item in related]
     weight = math.fsum(x * x for x, _ in steep)
+    # least squares through the origin, of logarithms; few or equal sizes determine no power
     return math.fsum(x * y for x, y in steep) / weight if len(steep) >= 6 and weight >= 0.05 else None
 
 

@@ -111,6 +111,7 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
     value = panel.entry("x").column
     cells, names, tasks = matrix_rows(panel, rows)
     sizes = sorted(abs(row[value]) for row in cells if row[value] is not None)
+    # one absurd cell must not pale all others
     full = max(sizes[int(0.95 * (len(sizes) - 1))], 0.1) if sizes else 0.1
     marks = [mark_of(panel, row, {key: row[key] for key in ("row", "column")}) for row in cells]
     marks.sort(key=lambda mark: mark["status"] == "rejected")

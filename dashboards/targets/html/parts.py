@@ -246,6 +246,7 @@ class Charts:
         packed = []
         for number, spec in enumerate(self.specs):
             own = {key: spec[key] for key in _OWN}
+            # specifications are equal if their texts are: keys stand in the order in which they were made
             key = json.dumps({name: value for name, value in spec.items() if name not in own})
             like = first.setdefault(key, number)
             packed.append(spec if like == number else {"like": like, **own})
@@ -258,6 +259,7 @@ def _packed(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def _short(value: Any) -> Any:
+    # six digits place a mark to less than a pixel, and keep the page short
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 

@@ -117,6 +117,7 @@ def library() -> str:
 
 def policy(scripts: list[str]) -> str:
     """Only these scripts, by their digest; styles; nothing from anywhere."""
+    # the very text between the tags is hashed, so nothing may change it after this
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

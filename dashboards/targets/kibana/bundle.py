@@ -154,6 +154,7 @@ def _controls(board: Board, jobs: JobsIndex) -> dict[str, Any]:
             "type": "optionsListControl",
             "width": "small",
         }
+    # choices offer what the filters and the time range of the dashboard leave
     ignored = dict.fromkeys(("ignoreFilters", "ignoreQuery", "ignoreTimerange", "ignoreValidations"), False)
     return {
         "controlGroupInput": {

@@ -99,6 +99,7 @@ def counts(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
 
 
 def _counted(label: str, **more: Any) -> Column:
+    # Lens' own name for all documents
     return _measure(label, "count", "___records___", params={"emptyAsNull": False}, **more)
 
 

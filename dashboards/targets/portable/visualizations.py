@@ -181,6 +181,7 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
         params: dict[str, Any] = {"field": column, "interval": "d", "min_doc_count": 1}
         if kind == "terms":
             params = terms(column, "", direction, most_of_key(panel, keys, number)) | order
+            # without it a name without a value in a further column loses its row
             params |= {"missingBucket": True, "missingBucketLabel": "-"} if number else {}
         name = len(metrics) + number + 1
         split.append(_aggregation(name, kind, "bucket", **params, customLabel=title))
@@ -202,6 +203,7 @@ def _order(panel: Panel, numbers: Sequence[str]) -> tuple[dict[str, Any], str]:
         return {"orderBy": "_key"}, direction
     if wanted in numbers:
         return {"orderBy": str(numbers.index(wanted) + 1)}, direction
+    # terms order by a number that is not shown through an aggregation of its own
     least = _aggregation(0, "min" if direction == "asc" else "max", "orderAgg", field=wanted)
     return {"orderBy": "custom", "orderAgg": least | {"id": f"{len(numbers) + 1}-orderAgg"}}, direction
 

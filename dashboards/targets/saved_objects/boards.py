@@ -74,6 +74,7 @@ class Board:
         if title:
             panel["title"] = title
         else:
+            # a missing title shows that of the object
             panel["embeddableConfig"] = {**config, "hidePanelTitles": True}
         self.panels.append(panel)
         return panel
@@ -114,6 +115,7 @@ class Board:
                 "pause": self.opening.refresh_s == 0,
                 "value": 1000 * self.opening.refresh_s,
             },
+            # from midnight on: days that are cut would look like days of few jobs
             "timeFrom": f"now-{self.opening.days}d/d",
             "timeRestore": True,
             "timeTo": "now",

@@ -72,6 +72,7 @@ def chart(
 ) -> Spec:
     """The specification of a chart that asks for its rows itself."""
     spec = from_index(panel, Paint(size=52), method=method, prefix=prefix, jobs=jobs)
+    # the server sizes a chart by its panel, and warns of other sizes
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
     config = {**kept["config"], "kibana": {"hideWarnings": True}}
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
@@ -109,6 +110,7 @@ def _looks_in_rows(panel: Panel) -> str:
         cases = [(f"indexof({values}, 0) >= 0", "largest"), (f"extent({values})[1] > 0", "other")]
         looks = GROUPS
     elif column == "verdict":
+        # the longest first: an alternative of a pattern stops at the first that fits
         words = sorted((word for word in LOOKS if word not in ("default", "other")), key=len, reverse=True)
         listed_words = "^(" + "|".join([*words, ""]) + "[|])*$"
         by_default = f"indexof(pluck({rows}, '_source.origin'), 'default') >= 0"
@@ -121,6 +123,7 @@ def _looks_in_rows(panel: Panel) -> str:
     else:
         return ""
     listed = " + ".join(f"({test} ? {text_of(looks[word].label + '|')} : '')" for test, word in cases)
+    # Vega has no list that grows: a text is joined and taken apart
     return f"length(data('{ROWS}')) ? split(replace({listed}, regexp('[|]$'), ''), '|') : []"
 
 
@@ -231,6 +234,7 @@ def nothing(sentence: str, seen: str) -> Spec:
 
 def wrapped_expression(text: str) -> str:
     """An expression: a text in lines that fit into the panel."""
+    # pixels of a letter of this size, on average; SVG texts do not wrap themselves
     letters = "max(20, floor((width - 16) / 6.8))"
     return f"replace({text}, regexp('(.{{1,' + {letters} + '}})( +|$)', 'g'), '$1\\n')"
 

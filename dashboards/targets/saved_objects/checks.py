@@ -58,6 +58,7 @@ def complaints(text: str) -> list[str]:
         found.append("it contains no object")
     present = [(str(each.get("type")), str(each.get("id"))) for each in objects]
     found += [f"{kind} '{name}' occurs {present.count((kind, name))} times" for kind, name in _twice(present)]
+    # a tag is the mark of a bundle that is for Kibana alone
     alone = any(each.get("type") == "tag" for each in objects)
     for each in objects:
         try:
@@ -218,6 +219,7 @@ def _of_panels(attributes: dict[str, Any]) -> Iterator[str]:
             continue
         for other in dict.fromkeys(taken[cell] for cell in cells if cell in taken):
             yield f"panels '{other}' and '{name}' overlap"
+        # servers move panels that overlap, each version in its own way
         taken |= dict.fromkeys(cells, name)
         yield from _of_content(name, panel)
 

@@ -95,6 +95,7 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
         "fields": text_of([*META_FIELDS, *(listed(column) for column in rows_table.columns)]),
         "name": f"{prefix}: {rows_table.name}" + (", latest run" if of_latest else ""),
         "runtimeFieldMap": "{}",
+        # hides them in Discover, where people look at documents
         "sourceFilters": text_of([{"value": name} for name in INTERNAL]),
         "title": index,
     }

@@ -108,10 +108,12 @@ def _script(index: JobsIndex, needed: Sequence[str], sense: str, value: str) -> 
 def _taken(item: str, mapped: IndexFields) -> str:
     lines = [f"Double {item} = null; "]
     for name in mapped.names:
+        # names of other indices may hold anything: none ends the text
         place = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
         number = f"(double) doc[{place}].value"
         unset = "" if mapped.unset is None else f" && {number} != {float(mapped.unset)!r}"
         lines.append(
+            # a field without a mapping is an error, not a missing value
             f"if ({item} == null && doc.containsKey({place}) && doc[{place}].size() > 0{unset}) "
             f"{item} = {number} * {mapped.factor!r}; "
         )

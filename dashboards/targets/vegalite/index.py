@@ -112,6 +112,7 @@ def _groups(view: View, most: int) -> dict[str, Any]:
     if largest is not None:
         (column,) = view.by
         return {"terms": {"field": column, "size": most, "order": {largest: "desc"}}, "aggs": sums}
+    # composite gives every group; terms would drop the smallest in silence
     sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
     return {"composite": {"size": most, "sources": sources}, **({"aggs": sums} if sums else {})}
 
@@ -179,6 +180,7 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
 def _product(left: str, right: str, having: Sequence[str]) -> dict[str, Any]:
     """The sum of a product: a mean weighted by one of the factors, and the sum of the weights."""
     mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
+    # the weights must be summed over the documents of which the mean is taken
     present = _present((left, right, *having))
     return {"filter": present, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
 

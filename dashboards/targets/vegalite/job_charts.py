@@ -109,6 +109,7 @@ def coverage(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         *source.lifted(()),
         {"window": [{"op": "row_number", "as": "place"}]},
         {"joinaggregate": [{"op": "max", "field": "doc_count", "as": "all"}]},
+        # the first group is that of all jobs, the others are the fields in their order
         {"filter": "datum.place > 1 && datum.all > 0"},
         {"calculate": f"{json.dumps(titles)}[datum.place - 2]", "as": "known"},
         {"calculate": "datum.doc_count / datum.all", "as": "value"},

@@ -111,6 +111,7 @@ def _levels(view: View, index: JobsIndex) -> Iterator[_Level]:
         for name in mapped.names:
             terms: dict[str, Any] = {"field": name, "size": sizes.get(column, MOST_INNER)}
             if len(mapped.names) > 1:
+                # a document without the first field is a group of its own, whose second field then counts
                 terms["missing"] = absent
             yield _Level(column, name, {"terms": terms})
     if view.over:
@@ -189,6 +190,7 @@ def _value(metric: Metric | Mean, group: str, view: View, index: JobsIndex) -> s
         value = f"{answer}.sum_of_squares"
     else:
         value = f"{answer}.{_MEAN}.value * {answer}.{_WEIGHTS}.value"
+    # sums of products carry the product of both units
     unit = math.prod(_mapped(index, name).factor for name in factors)
     if unit != 1:
         value = f"{value} * {unit!r}"

@@ -134,6 +134,7 @@ def _lines(panel: Panel, source: Source, lines: Source, paint: Paint) -> list[St
 def _between(column: str, start: str, end: str, limit: float) -> list[Step]:
     """Both ends of a line through the origin, with those of its band."""
     return [
+        # a line of no or negative slope has no ends on these axes
         {"filter": "datum.slope > 0"},
         {"calculate": f"[{start}, {end}]", "as": column},
         {"flatten": [column]},
@@ -157,6 +158,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
         ("names_before", "right", -8, 1, "bottom", 0),
         ("names_before_below", "right", -8, 1, "top", 1),
     ]
+    # one name alone has no width
     place = f"(datum[{json.dumps(column)}] - datum.least) / max(datum.widest - datum.least, 1e-9)"
     return [
         {
@@ -277,6 +279,7 @@ def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
         points(panel, {"x": x, "y": y}, paint),
     ]
+    # relative, as both axes are
     error = f"(datum[{json.dumps(up.error)}] || 0) / datum[{json.dumps(up.column)}]" if up.error else "0"
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
@@ -296,8 +299,10 @@ def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
             "groupby": [group, "of"],
         },
         {"filter": "datum.members >= 2"},
+        # over the geometric mean of the group
         {"calculate": "exp(datum.lx - datum.mx)", "as": "x"},
         {"calculate": "exp(datum.ly - datum.my)", "as": "y"},
+        # a logarithmic axis has no 0: an error of 100 % and more ends at a hundredth
         {"calculate": f"datum.y * max(1 - {error}, 0.01)", "as": "lo"},
         {"calculate": f"datum.y * (1 + {error})", "as": "hi"},
         *clipped(paint.x, "x"),

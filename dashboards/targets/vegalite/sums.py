@@ -254,6 +254,7 @@ def sizes(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
             "joinaggregate": [{"op": "distinct", "field": right, "as": "n_sizes"}],
             "groupby": [name, "source", "region"],
         },
+        # names of one size have no line
         {"filter": "datum.n_sizes > 1"},
         {
             "window": [{"op": "dense_rank", "as": "place"}],

@@ -246,6 +246,7 @@ def _plain(drawable: Drawable) -> Figure:
     return {
         **beside,
         "spec": _spec(drawable),
+        # times and decimals become texts, as in the rows
         "data": json.loads(json.dumps(more, default=str)),
         "rows": places(drawable.rows),
         "columns": {name: drawable.columns.value(name) for name in columns_of(panel)},

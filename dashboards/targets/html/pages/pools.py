@@ -160,6 +160,7 @@ def _summed(
     keys = dict.fromkeys([*(column for view in views for column in view.by), *(own for _, own in choices)])
     metrics: dict[str, Metric | Mean] = {}
     for each in (each for view in views for each in view.metrics):
+        # one column of a pool cannot be two sums
         if metrics.setdefault(each.name, each) != each:
             raise ValueError(
                 f"panels that share their rows have two metrics '{each.name}'; use different names"
