@@ -92,10 +92,12 @@ def delivered(
         if against is not None:
             answer = session.delivered.against_accounting(**of)
         elif origin == "accounting":
+            # sums of sites have no jobs to select; conditions were refused above
             of.pop("where")
             answer = session.delivered.accounted(names, one_scale=one_scale, **of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
+    # pledges are of federations: by anything else these columns are empty
     hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)
     emit_answer(obj, answer, form, out, top=top, hidden=hidden)
 

@@ -118,6 +118,7 @@ def job(obj: Context, job_ids: tuple[str, ...], source: str | None, mine: bool, 
     if len(job_ids) > 1 and out is not None:
         raise click.UsageError("--out takes one job")
     with obj.session() as session:
+        # a job that is named twice would stand beside itself
         pages = [session.job(each, source=source) for each in dict.fromkeys(job_ids)]
     stories = [page.content for page in pages]
     if mine:
@@ -146,6 +147,7 @@ def _print(story: "JobStory") -> None:
 
 
 def _require_own(stories: Sequence["JobStory"]) -> None:
+    # the environment decides first: a convenience for people, no protection
     user = getpass.getuser()
     for story in stories:
         if story.record.get("user") != user:

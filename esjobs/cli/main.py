@@ -55,9 +55,11 @@ class _Group(click.Group):
         try:
             with _shown():
                 result = super().invoke(ctx)
+            # the interpreter would do so at exit, where an error has no sentence and no exit code of ours
             _flush()
             return result
         except click.NoSuchOption as error:
+            # click looks for options of the group before the name of the command only
             if error.option_name in _GLOBAL:
                 hint = f"Write it before the command: esjobs {error.option_name} ..."
                 raise click.UsageError(f"{error.message} {hint}", error.ctx) from None
@@ -221,4 +223,5 @@ def main(
         quiet=quiet,
         own_process=ctx.obj is PROGRAM,
     )
+    # read late: wrong settings must not hinder the help of a command, or ``doctor``
     share_with(lambda: ctx.obj.settings().share)

@@ -130,6 +130,7 @@ class Trigger:
     def _may_pass(self, error: Exception) -> bool:
         if isinstance(error, SchemaError | BooksError):
             return False
+        # a cluster may come back; a file that cannot be read stays so
         return isinstance(error, StoreBusyError) or not self.settings.store.startswith("duckdb:")
 
 
@@ -160,6 +161,7 @@ def serve_once(settings: Settings) -> list[Row]:
         metrics.show(found)
         ok = all(row["state"] != "failed" for row in rows)
     finally:
+        # also after a failure: silence would look like a service that has ended
         now = system_clock()
         metrics.triggered(now, calendar.next_after(now), ok=ok)
     return rows
@@ -239,6 +241,7 @@ def _gathering(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     def gather() -> None:
         with open_session(settings=settings, create=True) as session:
             report = session.pop.gather()
+        # every few minutes: a round that finds nothing is not worth a line
         if report.rows_out or report.counts["new junk files"]:
             _log.info("%s", report.headline)
         if report.counts["spools not read"]:

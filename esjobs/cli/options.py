@@ -73,6 +73,7 @@ class Context:
         if self.own_process and not (writes if self.frames is None else self.frames):
             from esjobs.core.frames import spare_pandas
 
+            # Arrow would import it for its first values, which takes half of a short command
             spare_pandas()
         from esjobs.cli.terminal import progress_bar
         from esjobs.entry import open as open_session
@@ -176,6 +177,7 @@ def format_option(*forms: str, rows: str = "") -> Callable[[_Function], _Functio
         @wraps(function)
         def chosen(*arguments: Any, **options: Any) -> Any:
             source = click.get_current_context().get_parameter_source("form")
+            # a format that somebody named wins over the name of the file
             if source is ParameterSource.DEFAULT and "out" in options:
                 ending = Path(options["out"]).suffix.lower().removeprefix(".")
                 if ending in forms:
@@ -210,6 +212,7 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
     def checked(*arguments: Any, spreadsheet: bool, **options: Any) -> Any:
         context = click.get_current_context()
         require_csv(options["form"], spreadsheet=spreadsheet)
+        # ``emit`` reads it there, so that no command passes it on
         context.meta[_SPREADSHEET] = spreadsheet
         context.obj.frames = options["form"] == "parquet"
         return function(*arguments, **options)
@@ -261,6 +264,7 @@ def _parsed_window(ctx: click.Context, _option: click.Parameter, window: str | N
     from esjobs.core.periods import is_period
     from esjobs.core.window import Window
 
+    # dates are what was typed: nothing to check
     if "/" in window and not any(is_period(side) for side in window.split("/")):
         return window
 

@@ -118,6 +118,7 @@ def show(
 
 
 def _restricted(answer: "Answer", run_id: str | None) -> str:
+    # the latest run is an unrestricted one wherever there is any
     is_restricted = run_id is None and answer.run and answer.run.restriction
     return "no unrestricted run has any" if is_restricted else ""
 
@@ -226,6 +227,7 @@ def compare(
     shown = rows.slice(0, top or None)
     left_out = f"{top} of {rows.num_rows:,} rows, show all with --top 0" if len(shown) < len(rows) else ""
     title = "; ".join(filter(None, (title, summary, shared, left_out)))
+    # a terminal needs no headings above nothing
     if len(shown) or out != "-":
         emit(shown, form, out, title=title)
     else:

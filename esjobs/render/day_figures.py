@@ -37,6 +37,7 @@ def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: T
     y = heights(low, high, bottom)
     shown = [row["day"] for row in rows]
     first, last = shown[0], shown[-1]
+    # 80: dates are written around their day, and need room at both ends
     step = (_WIDTH - _LEFT - 80) / ((last - first).days or 1)
     on_axis = exact_percent if text is percent else short_number
 

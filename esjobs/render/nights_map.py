@@ -47,6 +47,7 @@ def nights_map(store: JobStore, last: date, most: int = MOST_ROWS) -> NightsMap 
     seen = sorted({row["night"] for row in rows})
     if len(seen) < 2 or not by_name:
         return None
+    # nights that did not run have a column, too: a gap is seen as one
     days = [seen[0] + timedelta(days=number) for number in range((seen[-1] - seen[0]).days + 1)]
     names = sorted(by_name, key=lambda name: _rank(name, by_name[name].get(days[-1])))
     left_out = len(names) - most

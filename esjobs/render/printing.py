@@ -31,6 +31,7 @@ def printed(html: str) -> bytes:
         command = [browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", "--disable-extensions"]
         # a browser of root has no sandbox; the page has no scripts of others
         command += ["--no-sandbox"] if os.geteuid() == 0 else []
+        # with the usual profile a browser that is open takes the page over, and prints nothing
         command += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={pdf}", page.as_uri()]
         try:
             subprocess.run(  # noqa: S603  a program of this machine, with our page

@@ -88,6 +88,7 @@ def csv_text(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsh
 def _csv_line(cells: Iterable[object]) -> str:
     # Python's own writer leaves a cell with a carriage return without quotes
     line = ",".join(map(_quoted, map(str, cells)))
+    # readers of CSV skip an empty line
     return (line or '""') + "\n"
 
 
@@ -136,6 +137,7 @@ def _json_object(record: dict[str, Any]) -> str:
 
 
 def _records(rows: pa.Table | pa.RecordBatchReader) -> Iterable[dict[str, Any]]:
+    # as objects of Python a whole table takes many times its memory
     for batch in rows.to_batches(max_chunksize=10_000) if isinstance(rows, pa.Table) else rows:
         for record in batch.to_pylist(maps_as_pydicts="strict"):
             yield {name: _finite(value) for name, value in record.items()}

@@ -85,6 +85,7 @@ def answer(request: Request) -> Reply:
         "nonce": link.nonce,
     }
     _enter(request, entry, flag, entry["text"])
+    # the browser fetches the page: a reload does not send the form again
     return Reply(b"", status=303, location=request.path)
 
 
@@ -175,6 +176,7 @@ def _acknowledgement(name: str) -> Form:
 def _enter(request: Request, entry: dict[str, Any], flag: Mapping[str, Any], after: str) -> None:
     if request.acting.journal is None:
         raise ForbiddenError("nothing can be entered here; the operator can allow it: web.journal")
+    # finds the entry of the journal for a line of the log, which names nobody
     number = secrets.token_hex(8)
     corepower = flag.get("corepower")
     before = f"{flag.get('state')}, declared {'-' if corepower is None else declared(corepower)}"
@@ -286,6 +288,7 @@ def _required(text: str) -> str:
         raise UsageError("the text is missing; go back and fill it in")
     if len(text) > _LONGEST_TEXT:
         raise UsageError(f"the text has {len(text):,} characters; at most {_LONGEST_TEXT:,} are accepted")
+    # halves of pairs, which no file in UTF-8 can hold
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError("the text is not valid UTF-8; type it again")
     return text
@@ -293,6 +296,7 @@ def _required(text: str) -> str:
 
 def _number(text: str | None) -> float:
     try:
+        # people of many countries type a decimal comma
         value = float((text or "").replace(",", "."))
     except ValueError:
         value = math.nan

@@ -84,6 +84,7 @@ class Shield:
             return 421, "This name leads elsewhere; the operator can allow it: esjobs web --host NAME."
         length = headers.get(b"content-length", b"0")
         if (
+            # a body in chunks does not say how long it becomes
             b"transfer-encoding" in headers
             or not length.isdigit()
             or int(length) > _LARGEST_BODY.get(scope["method"], 0)
@@ -103,6 +104,7 @@ async def refuse(send: Send, status: int, sentence: str) -> None:
     headers.append((b"cache-control", b"no-store"))
     if status == 503:
         headers.append((b"retry-after", b"2"))
+    # its body stays unread, so nothing can follow on this connection
     if status == 413:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -109,6 +109,7 @@ def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], for
         ) from None
     if form == "svg":
         with writing_text(out) as text:
+            # no addresses: a picture fetches nothing
             text.write(vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]))
         return
     with writing_binary(out, form) as stream:
@@ -166,7 +167,9 @@ def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dty
     first, second = figure.cells
     if figure.dimensions[0] in _TIMES and figure.dimensions[1] not in _TIMES:
         first, second = second, first
+    # rows stay in the order of the answer, in which the question put them
     rows, columns = list(dict.fromkeys(first)), sorted(dict.fromkeys(second))
+    # hours of the day: 10 comes after 9
     if all(name.isdecimal() for name in columns):
         columns.sort(key=int)
     if len(rows) * len(columns) > MOST_CELLS:
@@ -184,6 +187,7 @@ def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dty
 def _drawn(figure: _Figure) -> dict[str, Any]:
     """A figure as a view of Vega-Lite; texts are data, never names of fields."""
     value = {"field": "value", "type": "quantitative", "title": figure.title.split(" by ", maxsplit=1)[0]}
+    # only NaN differs from itself, and JSON has none
     values = [None if number != number else float(number) for number in figure.values.tolist()]  # noqa: PLR0124
     if figure.kind == "heat map":
         rows, columns, grid = _grid(figure)

@@ -48,6 +48,7 @@ def text_picture(rows: pa.Table, width: int) -> list[str]:
 def specification(rows: pa.Table) -> dict[str, Any]:
     """The picture as a Vega-Lite specification with its numbers in it."""
     drawn = below_each_other([_drawn(sizes) for sizes in _sets(rows)])
+    # applications have different series; a shared scale would have the names of all
     return drawn | {"resolve": {"scale": {"color": "independent", "shape": "independent"}}}
 
 

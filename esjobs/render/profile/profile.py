@@ -125,6 +125,7 @@ class _Read:
     def __init__(self, store: JobStore, run: StoredRun, meant: Sequence[Named]) -> None:
         level = meant[0].level
         names = tuple(sorted({name for each in meant for name in each.names}))
+        # the verdict on a site of one queue is that on the queue
         sites = tuple(each.title for each in meant if each.of_site and len(each.names) > 1)
         self._store, self._run, self._level = store, run, level
         self._method = run.headline or ""
@@ -169,14 +170,14 @@ class _Read:
             reasons=_all(self._reasons, meant),
             tasks=self._tasks_of(meant),
             links=self._links_of(flags),
-            needs=self._needs(flags, _of_all_types(factors)),
+            needs=self._undecided(flags, _of_all_types(factors)),
             history=sorted(_all(self._history, meant), key=lambda row: (row["window_end"], row["name"])),
             drifts=_sorted(_all(self._drifts, meant), "day", "name"),
             states=_sorted(_all(self._states, meant), "name"),
             references=_sorted(_all(self._references, meant), "benchmark", "value_per_core"),
         )
 
-    def _needs(self, flags: Sequence[Row], factors: Sequence[Row]) -> dict[str, str]:
+    def _undecided(self, flags: Sequence[Row], factors: Sequence[Row]) -> dict[str, str]:
         factor_of = {row["name"]: row for row in factors}
         needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
         return {name: text for name, text in needs.items() if text}
@@ -213,6 +214,7 @@ class _Read:
         jobs: Counter[tuple[Any, ...]] = Counter()
         for row in _all(self._tasks, meant):
             jobs[tuple(row[name] for name in _TASK)] += row["n_jobs"]
+        # as texts: a class or type may be missing, and None has no order
         shown = sorted(jobs.items(), key=lambda item: (-item[1], tuple(map(str, item[0]))))[:_TASKS_SHOWN]
         decisions, here = self._known_tasks
         return [

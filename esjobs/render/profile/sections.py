@@ -305,6 +305,7 @@ def _predicted_by_mix(profile: Profile) -> Iterator[str]:
 
 
 def _queues_of_cpu(profile: Profile) -> Section:
+    # 1: without core-hours each share is 0
     total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
     rows = [
         {
@@ -401,6 +402,7 @@ def _tasks(profile: Profile) -> Section | None:
 
 
 def _history(profile: Profile) -> Section | None:
+    # one window has no course
     if len({row["window_end"] for row in profile.history}) < 2:
         return None
     rows = [
@@ -442,6 +444,7 @@ def _interval(value: float | None, error: float | None) -> str | None:
 def _effect(effect: float, error: float | None) -> str:
     """A part of a deviation, which is given in the logarithm, as a relative number."""
     relative = math.expm1(effect)
+    # the error of exp(x) is exp(x) times that of x
     return _interval(relative, error and error * (1 + relative)) or signed_percent(relative)
 
 

@@ -28,6 +28,7 @@ def bars(names: Sequence[str], values: Floats, texts: Sequence[str], width: int)
     ['a  ███▌    1', 'b  ███████ 2']
     """
     names = _names(names)
+    # 3: two spaces before the bar and one behind
     room = max(1, width - max(map(cell_len, names), default=0) - max(map(len, texts), default=0) - 3)
     sizes = np.abs(values)
     largest = float(np.nanmax(sizes, initial=0.0))
@@ -98,6 +99,7 @@ def heat_map(
     shown = max(1, min(len(columns), (width - margin) // 2))
     cell = max(2, min(10, (width - margin) // shown))
     lowest, highest = _ends(values)
+    # equal values have no span to divide by
     span = highest - lowest or 1.0
     headings = _headings(columns[:shown], cell)
     lines = [" " * margin + headings]
@@ -141,6 +143,7 @@ def marks(
     labels = {0: highest, _MARK_ROWS - 1: lowest} | {row_of(limit): limit for limit in limits}
     for limit in limits:
         rows[row_of(limit)] = list("- " * (step * len(columns) // 2))
+    # more series than letters would be no picture
     for (_, values), symbol in zip(series, _LETTERS, strict=False):
         for place in np.flatnonzero(~np.isnan(values)).tolist():
             row, at = rows[row_of(float(values[place]))], place * step + step // 2
@@ -166,11 +169,13 @@ def _values_below(columns: Sequence[str], series: Sequence[tuple[str, Floats]], 
 def _shade(value: float, lowest: float, span: float) -> str:
     if math.isnan(value):
         return _MISSING
+    # the largest value itself would be a step beyond the last
     return _SHADES[1 + min(3, int((value - lowest) / span * 4))]
 
 
 def _headings(columns: Sequence[str], cell: int) -> str:
     """The names of columns above them: the end of each, by which neighbours differ."""
+    # names wider than a cell stand above every second, third or later column
     every = max(1, math.ceil((max(map(len, columns), default=1) + 1) / cell))
     text = ""
     for place, name in enumerate(columns):

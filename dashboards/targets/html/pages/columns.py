@@ -104,8 +104,8 @@ def _numbers(values: Sequence[Any]) -> Packed:
     if len(values) < _PACKED_FROM or any(isinstance(value, bool) for value in values):
         return {"v": list(values)}
     numbers = np.array(values, np.float64)
-    known = numbers[~np.isnan(numbers)]
-    if np.all((known >= 0) & (known < _UNKNOWN[4]) & (known == np.floor(known))):
+    finite = numbers[~np.isnan(numbers)]
+    if np.all((finite >= 0) & (finite < _UNKNOWN[4]) & (finite == np.floor(finite))):
         return {"n": counts([None if value is None else int(value) for value in values])}
     if len(set(values)) * _SHARED_FROM < len(values):
         return _once(values)
