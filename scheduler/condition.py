@@ -1,7 +1,7 @@
 """Health summary for metrics, health check and ``doctor``."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
@@ -15,7 +15,7 @@ from esjobs.schema.notifications import NOTIFICATIONS, WAITING
 from esjobs.schema.speed import FITS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 from esjobs.store.lease import lease_age_s
-from scheduler.ledger import RUNNING_NIGHTS, Ledger
+from scheduler.ledger import RUNNING_NIGHTS, Ledger, Row
 from scheduler.orders import pause_in_force
 
 
@@ -52,10 +52,10 @@ class Condition:
     lease_age_s: float | None = None
 
 
+# Columns of ``night_steps`` that are summed over a night
 WORK = columns(
     "processor_s documents_read documents_written documents_deleted bytes_written requests requests_failed"
 )
-"""Columns of ``night_steps`` that are summed over a night."""
 
 _COUNTED = timedelta(days=60)  # Nights that are counted by state
 _JOBS = {"in": "jobs", "used": "jobs_used", "dropped": "jobs_dropped"}  # By column of ``nights``
@@ -78,8 +78,11 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
         unsent=read_table(store, NOTIFICATIONS, [In("state", WAITING)], ["notification"]).num_rows,
         lease_age_s=lease_age_s(store, RUNNING_NIGHTS, now),
     )
-    if not nights:
-        return found
+    return _with_nights(found, nights, ledger) if nights else found
+
+
+def _with_nights(found: Condition, nights: Sequence[Row], ledger: Ledger) -> Condition:
+    """Return a condition with the newest night, the newest one done, and counts."""
     last = nights[-1]
     done = next((row for row in reversed(nights) if row["state"] == "done"), {})
     steps = ledger.steps(last["night"])
@@ -91,7 +94,7 @@ def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
         last_success=done.get("night"),
         last_success_at=done.get("finished"),
         seconds={row["step"]: row["seconds"] or 0.0 for row in steps},
-        work={name: sum(row[name] or 0 for row in steps) for name in WORK},
+        work={name: sum(filter(None, (row[name] for row in steps))) for name in WORK},
         nights=Counter(row["state"] for row in nights),
         jobs={name: last[column] or 0 for name, column in _JOBS.items()},
     )

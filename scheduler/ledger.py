@@ -12,8 +12,7 @@ from esjobs.store.base import Hide, JobStore
 
 Row = dict[str, Any]  # A row of the ledger, by columns
 
-RUNNING_NIGHTS = "running nights"
-"""Lease of the process that runs nights."""
+RUNNING_NIGHTS = "running nights"  # Lease of the process that runs nights
 
 
 class Ledger:

@@ -2,11 +2,10 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
@@ -95,11 +94,9 @@ class Nights:
         """
         last = last or self.due
         stored = {row["night"]: row for row in self._ledger.nights(first, last)}
-        since = first or self._remembered(list(stored), last)
-        expected = days_between(since, last) if since else []
         rows = [
             stored.get(night, {"night": night, "state": "missing", "reason": NOT_RUN})
-            for night in sorted({*stored, *expected})
+            for night in sorted({*stored, *self._expected(stored, first, last)})
         ]
         return rows_table(NIGHTS, rows)
 
@@ -238,14 +235,21 @@ class Nights:
         ``with_jobs_only``: those that ran without jobs only if jobs have come since.
         """
         stored = {row["night"]: row for row in self._ledger.nights(None, last)}
-        since = first or self._remembered(list(stored), last)
-        expected = days_between(since, last) if since else []
+        expected = self._expected(stored, first, last)
         nights = [night for night in expected if stored.get(night, {}).get("state") != "done"]
-        if not with_jobs_only:
-            return nights
-        empty = {night for night in nights if _was_empty(stored.get(night))}
-        filled = self._filled({night for night in empty if night >= self._late_since(last)})
-        return [night for night in nights if night not in empty or night in filled]
+        return self._with_jobs(nights, stored, last) if with_jobs_only else nights
+
+    def _with_jobs(self, nights: Sequence[date], stored: Mapping[date, Row], last: date) -> list[date]:
+        """Return nights without those that ran without jobs, unless some have come since."""
+        # a night that no trigger ran is missing too, after 0 attempts: it may have jobs
+        empty = {night for night in nights if night in stored and _was_empty(stored[night])}
+        empty -= self._filled({night for night in empty if night >= self._late_since(last)})
+        return [night for night in nights if night not in empty]
+
+    def _expected(self, stored: Collection[date], first: date | None, last: date) -> list[date]:
+        """Return the nights that must have an account: from ``first``, or as long as retention keeps all."""
+        since = first or self._remembered(stored, last)
+        return days_between(since, last) if since else []
 
     def _filled(self, nights: set[date]) -> set[date]:
         if not nights:
@@ -292,7 +296,7 @@ class Nights:
             elif night not in accounts:
                 self._ledger.write({"night": night, "state": "missing", "reason": NOT_RUN, "attempt": 0}, [])
 
-    def _remembered(self, stored: Sequence[date], last: date) -> date | None:
+    def _remembered(self, stored: Collection[date], last: date) -> date | None:
         # the first night that must have an account: as far back as retention keeps every one
         if not stored:
             return None
@@ -308,6 +312,5 @@ class Nights:
             raise UsageError(f"{night} has not ended (UTC); the latest night that can run is {self.due}")
 
 
-def _was_empty(row: dict[str, Any] | None) -> bool:
-    # a night that no trigger ran is missing too, after 0 attempts
-    return row is not None and row["state"] == "missing" and bool(row["attempt"])
+def _was_empty(row: Row) -> bool:
+    return row["state"] == "missing" and bool(row["attempt"])

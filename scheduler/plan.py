@@ -100,10 +100,9 @@ class _DayJobs:
 
     def make(self, night: date, piece: Window | None) -> tuple[dict[date, int], dict[date, int]]:
         """Move the days that a night makes to those with buckets; return what it reads of both kinds."""
-        changed = {day: n for day, n in self.behind.items() if day <= night}
-        older = {day: n for day, n in self.without.items() if piece and day >= piece.first_day}
-        self.behind = {day: n for day, n in self.behind.items() if day not in changed}
-        self.without = {day: n for day, n in self.without.items() if day not in older}
+        changed = {day: self.behind.pop(day) for day in list(self.behind) if day <= night}
+        oldest = piece.first_day if piece else date.max
+        older = {day: self.without.pop(day) for day in list(self.without) if day >= oldest}
         self.jobs |= changed | older
         return {day: self.late.get(day, n) for day, n in changed.items()}, older
 

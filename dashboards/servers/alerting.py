@@ -19,10 +19,9 @@ from dashboards.servers.spaces import path_of
 from esjobs.core.errors import DashboardsError, UsageError
 from esjobs.core.words import ALL_TYPES, CONFIRMED
 
+# The window of a rule: a night is over when the next day has begun, and its run takes hours
 LOOKED_BACK_DAYS = 2
-"""The window of a rule: a night is over when the next day has begun, and its run takes hours."""
-EVERY = "1h"
-"""Interval of a rule."""
+EVERY = "1h"  # Interval of a rule
 
 Body = dict[str, Any]
 
@@ -48,6 +47,7 @@ class Rule:
         Kibana takes no other ids of rules.
         """
         digest = hashlib.sha256(f"{prefix}/rule/{self.slug}".encode()).digest()
+        # version 4 is that of random ids: Kibana checks the shape, not where the bits come from
         return SavedObject("rule", str(uuid.UUID(bytes=digest[:16], version=4)), f"{prefix}: {self.title}")
 
     def body(self, prefix: str, indices: str) -> Body:
@@ -60,6 +60,7 @@ class Rule:
                 "searchType": "esQuery",
                 "index": [f"{indices}-{self.index}"],
                 "timeField": self.time,
+                # a text: Kibana parses it when the rule runs
                 "esQuery": json.dumps({"query": self.query}, sort_keys=True),
                 # documents that the alert shows; how many there are is counted in any case
                 "size": 100,
@@ -91,6 +92,7 @@ def rules(method: str) -> tuple[Rule, ...]:
             {
                 "bool": {
                     "filter": [*of_queues, *_terms(confirmed=True)],
+                    # one that was confirmed in the run before has had its alert
                     "must_not": _terms(status_shown_before=CONFIRMED),
                 }
             },
@@ -168,6 +170,7 @@ def remove_rules(
             # a user without the right to see rules has made none, and the dashboards go all the same
             continue
         answer = None if dry_run else client.ask("DELETE", _address(path, one), headers=server.headers)
+        # Kibana answers 204 without a body
         if answer is None or answer.status in (200, 204):
             outcomes.append(Outcome(one, "removed"))
         else:
@@ -217,6 +220,7 @@ def _write(
 
 def _why(client: Client, answer: Answer) -> str:
     said = answer.message()
+    # rules hold an API key, which a server without a key of its own cannot encrypt
     if "encryption" in said.lower():
         return (
             f"{client.url} cannot store rules (HTTP {answer.status}: {said}); set "

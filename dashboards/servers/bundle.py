@@ -50,6 +50,7 @@ def renamed(bundle: Bundle, old: str, new: str) -> Bundle:
     ids = {one.id.removeprefix(old) for one in bundle.objects if one.id.startswith(f"{old}-")}
     # the longest first: an alternative stops at the first that fits
     rests = "|".join(map(re.escape, sorted(ids, key=len, reverse=True)))
+    # ids stand inside texts of JSON, too, so the file is changed as a text
     pattern = re.compile(rf"(?<!\w){re.escape(old)}(?:{rests})(?![\w-])")
     text = bundle.content.decode("utf-8")
     changed = pattern.sub(lambda found: new + found[0][len(old) :], text)

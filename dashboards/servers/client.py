@@ -41,6 +41,7 @@ class Answer:
     def json(self) -> Any:
         """The body as JSON; None when it is none."""
         try:
+            # no charset is asked: JSON says its own
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
@@ -121,6 +122,7 @@ class Client:
         except (requests.exceptions.Timeout, urllib3.exceptions.ReadTimeoutError):
             raise self._late() from None
         except requests.exceptions.ConnectionError as error:
+            # some timeouts arrive inside a plain connection error
             if "timed out" in str(error).lower():
                 raise self._late() from None
             raise DashboardsError(
@@ -168,6 +170,7 @@ class Client:
         said = answer.message()
         detail = f": {said}" if said else ""
         advice = _ADVICE.get(answer.status)
+        # a login page of a proxy has any status, so its form decides
         if answer.json() is None and answer.body.lstrip()[:1] == b"<":
             return DashboardsError(
                 f"{self.url}: {what} returned an HTML page (HTTP {answer.status}), perhaps the login of a "

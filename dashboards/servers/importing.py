@@ -38,6 +38,7 @@ def import_bundle(client: Client, server: Server, bundle: Bundle, space: str | N
         "POST",
         path + _IMPORT,
         headers=server.headers,
+        # without it an object that exists is a conflict, and a second import fails
         params={"overwrite": "true"},
         upload=("esjobs.ndjson", bundle.content),
     )
@@ -48,6 +49,7 @@ def import_bundle(client: Client, server: Server, bundle: Bundle, space: str | N
         raise client.refusal(answer, "the import")
     failures = dict(_failures(found, server))
     written = dict(_written(found))
+    # servers name objects as written that they dropped: asked again
     after = present(client, server, path, bundle.objects)
     outcomes = []
     for one in bundle.objects:
@@ -59,6 +61,7 @@ def import_bundle(client: Client, server: Server, bundle: Bundle, space: str | N
 
 def _refused(client: Client, server: Server, answer: Answer) -> DashboardsError:
     said = answer.message()
+    # the stamp of an object is newer than the server
     if answer.status == 422:
         return DashboardsError(
             f"{client.url} rejected the whole import (HTTP 422: {said}): {server} is older than the objects; "
@@ -111,6 +114,7 @@ def _lost(one: SavedObject, written: Mapping[tuple[str, str], str], after: set[t
     id_ = written.get(one.key)
     if id_ is None:
         return "not in the response; check whether it exists, and import again"
+    # an id is unique over all spaces: a server gives the second object a new one and says so here only
     if id_ != one.id:
         return (
             f"got another id ({id_}) because another space has this one, so links to it are broken; import "

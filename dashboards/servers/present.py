@@ -16,6 +16,7 @@ def present(
     By asking for their export, the one question about many objects that all products and versions answer: it
     names those that it does not find. Raises :class:`DashboardsError` when it is refused.
     """
+    # each round asks for fewer objects, so this ends
     requested = {one.key for one in objects}
     unknown: set[tuple[str, str]] = set()
     while requested:

@@ -55,17 +55,14 @@ def recognise(client: Client) -> Server:
     bundle, or does not say.
     """
     answer = client.ask("GET", "/api/status")
-    kibana = "kbn-name" in answer.headers
+    # both answer every request with a header of their own, also a refusal
     opensearch = "osd-name" in answer.headers
-    named = kibana or opensearch
-    if answer.status in (400, 404, 405) and not named:
+    if not opensearch and "kbn-name" not in answer.headers:
         raise _other(client, answer)
     # a server that is starting or degraded answers 503, and tells its version all the same
-    if answer.status >= 400 and not (answer.status == 503 and named):
+    if answer.status >= 400 and answer.status != 503:
         raise client.refusal(answer, "the request for its version")
     version = _version(answer)
-    if not named:
-        raise _other(client, answer)
     if not version:
         raise DashboardsError(
             f"{client.url} shows its version to users only; add credentials: user and password in the "
@@ -94,7 +91,9 @@ def _version(answer: Answer) -> tuple[int, ...]:
 
 
 def _other(client: Client, answer: Answer) -> DashboardsError:
-    if answer.body.lstrip()[:1] == b"<":
+    # these statuses are those of a server that has no such address
+    is_refusal = answer.status >= 400 and answer.status not in (400, 404, 405)
+    if is_refusal or answer.body.lstrip()[:1] == b"<":
         return client.refusal(answer, "the request for its version")
     return DashboardsError(
         f"{client.url} is neither Kibana nor OpenSearch Dashboards; use the address that people open in "

@@ -45,8 +45,10 @@ def remove_bundle(
         )
         if answer.status == 200:
             outcomes.append(Outcome(one, "removed"))
+        # somebody else was faster, or the reader may not see it
         elif answer.status == 404:
             outcomes.append(Outcome(one, "absent"))
+        # an object shared by several spaces is not deleted in one
         elif answer.status == 400:
             said = answer.message() or "HTTP 400"
             outcomes.append(Outcome(one, "failed", f"{said}; remove it from its other spaces first"))

@@ -26,6 +26,7 @@ def path_of(client: Client, server: Server, space: str | None) -> str:
     if space == "default":
         return ""
     answer = client.ask("GET", "/api/spaces/space", headers=server.headers)
+    # the plugin of spaces is switched off
     if answer.status == 404:
         raise DashboardsError(f"{client.url} has no spaces; omit --space")
     found = answer.json()

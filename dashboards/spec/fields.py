@@ -3,38 +3,37 @@
 from dataclasses import dataclass
 from typing import Literal
 
+# Formats of values
 Show = Literal[
     "name",
     "text",
-    "sentence",
-    "shared",
+    "sentence",  # a text as wide as a table
+    "shared",  # a text that many rows have in common, written once above them
     "count",
-    "number",
-    "declared",
-    "estimate",
-    "percent",
-    "fraction",
-    "sure",
-    "shift",
-    "size",
+    "number",  # three significant digits
+    "declared",  # every digit that was declared
+    "estimate",  # as many digits as its error supports
+    "percent",  # a signed relative deviation
+    "fraction",  # a share between 0 and 1 in per cent
+    "sure",  # the probability of a statement
+    "shift",  # a small relative number in per cent with one decimal and its sign
+    "size",  # the same without sign
     "yesno",
     "verdict",
     "time",
     "level",
-    "names",
-    "json",
+    "names",  # a long list of names
+    "json",  # a JSON list or object in words
 ]
-"""Formats of values: ``number`` three significant digits, ``declared`` every digit that was declared,
-``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation, ``fraction`` a
-share between 0 and 1 in per cent, ``sure`` the probability of a statement, ``shift`` and ``size`` a small
-relative number in per cent with one decimal, with and without sign, ``names`` a long list of names, ``json``
-a JSON list or object in words, ``sentence`` a text as wide as a table, ``shared`` a text that many rows have
-in common, written once above them.
-"""
 
-Role = Literal["label", "x", "y", "category", "group", "detail"]
-"""``label`` names the row, ``category`` chooses colour and shape, ``group`` joins rows, ``detail`` is a
-table column or a line of the tooltip only."""
+Role = Literal[
+    "label",  # names the row
+    "x",
+    "y",
+    "category",  # chooses colour and shape
+    "group",  # joins rows
+    "detail",  # a table column or a line of the tooltip only
+]
 
 
 @dataclass(frozen=True)

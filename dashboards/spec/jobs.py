@@ -9,6 +9,7 @@ from esjobs.core import fields
 from esjobs.core.query import Metric, Moment, Sum, SumProduct, metric_fields
 from esjobs.core.tables import Table
 
+# No result table: a store keeps it in its own way, and it may be an index of others
 JOBS = Table(
     "jobs",
     "present jobs, one row each; recorded fields only, nothing computed",
@@ -17,7 +18,6 @@ JOBS = Table(
     time="end_time",
     named="queue",
 )
-"""No result table: a store keeps it in its own way, and it may be an index of others."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,20 @@ class JobsIndex:
         return f"{prefix}-{self.title}" if self.own else self.title
 
 
+# The index that esjobs keeps itself; its name follows the prefix
 OWN = JobsIndex(
     "jobs",
     "end_time",
     {item.name: IndexFields((item.name,)) for item in fields.JOB_FIELDS},
     own=True,
 )
-"""The index that esjobs keeps itself; its name follows the prefix."""
 
 
+# Definition of idle core-hours, for every panel with them
 WASTED_IS = (
     "Wall-clock time × cores minus CPU time, over jobs that record all three. A job with more CPU time than "
     "core time counts as negative."
 )
-"""Definition of idle core-hours, for every panel with them."""
 
 
 def lacking(panel: Panel, index: JobsIndex) -> list[str]:
@@ -91,6 +91,7 @@ def multipliers(view: View) -> tuple[str, ...]:
     Of squares an index knows the sum.
     """
     products = [factors_of(metric) for metric in view.metrics if not isinstance(metric, Mean)]
+    # a sum of cores x seconds is the sum of seconds in the group of each number of cores, times it
     integers = [
         name
         for factors in products

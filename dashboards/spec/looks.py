@@ -17,6 +17,10 @@ class Look:
     filled: bool = True
 
 
+# Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
+# kind of colour blindness). Only a confirmed deviation has a colour of warning, a candidate is muted.
+# ``default`` is the look of an undeclared name whose queue carries a default value; ``other`` is every
+# verdict without a look of its own. No two colours are equal, so that a style sheet can tell them apart.
 LOOKS: dict[str, Look] = {
     "confirmed": Look("deviates, confirmed", "diamond", "◆", "#bf3c06", "#f2894f"),
     "candidate": Look("candidate, not confirmed", "diamond", "◇", "#858b95", "#9aa2ad", filled=False),
@@ -28,39 +32,35 @@ LOOKS: dict[str, Look] = {
     "not comparable": Look("not comparable", "square", "□", "#77579b", "#b99bdc", filled=False),
     "other": Look("too few, mixed or implausible", "cross", "✚", "#77579c", "#b99bdd", filled=False),
 }
-"""Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
-kind of colour blindness). Only a confirmed deviation has a colour of warning, a candidate is muted.
-``default`` is the look of an undeclared name whose queue carries a default value; ``other`` is every verdict
-without a look of its own. No two colours are equal, so that a style sheet can tell them apart."""
 
+# Styles of factors without a verdict, by component
 GROUPS: dict[str, Look] = {
     "largest": Look("largest component", "circle", "●", "#5a6d82", "#8ba5c1"),
     "other": Look("other components, not comparable", "square", "□", "#5a6d83", "#8ba5c2", filled=False),
 }
-"""Styles of factors without a verdict, by component."""
 
+# Styles of buckets, by their status in the fit
 STATES: dict[str, Look] = {
     "used": Look("used in the fit", "circle", "●", "#5a6d81", "#8ba5c0"),
     "rejected": Look("rejected as outlier", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
     "other": Look("not in the fit", "square", "□", "#858b94", "#9aa2ac", filled=False),
 }
-"""Styles of buckets, by their status in the fit."""
 
+# Colour of bars, lines and marks that mean nothing but their length or place: no verdict has it
 NEUTRAL = "#5a6d80"
-"""Colour of bars, lines and marks that mean nothing but their length or place: no verdict has it."""
 
+# Colours of a person's next step: act, look first, nothing to do; each comes with a word
 STOP, CARE, GO = "#bf3c06", "#b8860b", "#2a7f62"
-"""Colours of a person's next step: act, look first, nothing to do; each comes with a word."""
 
+# By column, the colours of its values, in the order in which people read them
 FIXED_COLOURS: dict[str, dict[str, str]] = {
     "severity": {"critical": STOP, "major": CARE, "minor": "#6b7280", "info": "#858b95"},
     "kind": {"binned": NEUTRAL, "dropped": "#858b95"},
     "step": {"flag": NEUTRAL},
 }
-"""By column, the colours of its values, in the order in which people read them."""
 
+# All looks, in the order of a legend
 EVERY_LOOK: tuple[Look, ...] = (*LOOKS.values(), *GROUPS.values(), *STATES.values())
-"""All looks, in the order of a legend."""
 
 
 def look_of(verdict: object, origin: object = None, confirmed: object = None) -> str:

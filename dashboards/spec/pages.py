@@ -8,8 +8,7 @@ from dashboards.spec.panels import Panel
 from dashboards.spec.tables import table
 from dashboards.spec.views import Where
 
-COLUMNS = 48
-"""Columns of the grid in which panels stand; a row is some 20 pixels high."""
+COLUMNS = 48  # Columns of the grid in which panels stand; a row is some 20 pixels high
 
 
 @dataclass(frozen=True)
@@ -66,20 +65,26 @@ class Page:
 
         What is left of a row stands beside what is left of the row before, or takes the whole width.
         """
+        places = stacked(*map(_shared, self._rows()))
+        end = max(each.y + each.h for each in places)
+        return (*places, *(replace(each, y=each.y + end) for each in self.served))
+
+    def _rows(self) -> list[list[Placed]]:
+        """Rows without ``beyond``; of two with one panel left each, the second joins the first."""
         rows: list[list[Placed]] = []
         open_row = False
         for _, row in groupby(self.places, key=lambda each: each.y):
             every = list(row)
             kept = [each for each in every if each.panel.id not in self.beyond]
+            if not kept:
+                continue
             halved = len(kept) == 1 < len(every)
             if halved and open_row:
                 rows[-1] += kept
-            elif kept:
+            else:
                 rows.append(kept)
-            open_row = (halved and not open_row) or (open_row and not kept)
-        places = stacked(*(_shared(row) for row in rows))
-        end = max(each.y + each.h for each in places)
-        return (*places, *(replace(each, y=each.y + end) for each in self.served))
+            open_row = halved and not open_row
+        return rows
 
     def narrows(self, column: str) -> bool:
         """True if a filter by a column leaves no panel of the board empty for want of that column."""

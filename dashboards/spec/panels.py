@@ -7,83 +7,55 @@ from dashboards.spec.fields import Entry, Role
 from dashboards.spec.views import NOTHING, Join, View, Where
 
 Kind = Literal[
-    "tiles",
-    "sentence",
+    "tiles",  # numbers of one row
+    "sentence",  # texts of one row, a paragraph each
     "table",
-    "scatter-line",
-    "dots-with-errors",
-    "siblings",
-    "scatter",
-    "task-curves",
-    "matrix",
-    "pulls",
-    "extremes",
-    "name-list",
+    "scatter-line",  # two measured quantities with the line of the table ``lines``
+    "dots-with-errors",  # one row per name, sorted
+    "siblings",  # names of one group joined by a line, both axes relative to the mean of the group
+    "scatter",  # two measured quantities
+    "task-curves",  # two quantities on logarithmic axes, a chart per task with the curve of its start-up
+    "matrix",  # names x tasks, the value of ``x`` as colour and number, names sorted by ``y``
+    "pulls",  # a histogram per row, with a normal of width 1 over it
+    "extremes",  # a table of the rows of largest magnitude of ``x``, under a sentence about all of them
+    "name-list",  # how many names qualify, as a sentence, and which
     "profiles",
     "trends",
-    "types",
-    "books",
-    "markdown",
-    "provenance",
-    "rows",
-    "bars",
-    "shares",
-    "waste",
+    "types",  # other panels repeated for every processing type
+    "books",  # jobs in = binned + dropped by reason
+    "markdown",  # text for people
+    "provenance",  # what the numbers were made from
+    # those of dashboards alone
+    "rows",  # the rows as they are, in columns
+    "bars",  # a sum (``x``) per name, the largest first
+    "shares",  # one sum over another (``x`` ``per`` another) per name
+    "waste",  # what of the latter is left, in hours
+    # a weighted mean (``x`` a sum of products, ``per`` the sum of weights) per name, of the names of most
+    # weight; the first other field is the sum of all weights, of which it tells how much is known
     "weighted",
-    "distribution",
-    "tenths",
-    "trend",
-    "sizes",
-    "statement",
-    "light",
-    "as-of",
-    "amounts",
-    "ends",
-    "rates",
-    "busy",
-    "coverage",
-    "beside",
+    "distribution",  # a sum (``x``) over the numbers of a column (``label``), each the lower end of 10 %
+    "tenths",  # the same of two columns (``x``, ``y``), the sum (the other field) as area
+    "trend",  # a quantity with its error over time, a line per name
+    "sizes",  # an efficiency (``y``) over the number of CPUs (``x``), a line per name
+    "statement",  # texts of one row, in large letters
+    "light",  # green, yellow or red: may the numbers be used?
+    "as-of",  # the same in one line with window and run, which no filter of a page reaches
+    "amounts",  # a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name
+    "ends",  # the same of jobs that did not finish, by how they ended
+    "rates",  # a rate (``x``) per name with its interval, and who differs from the rest
+    "busy",  # cores kept busy against cores given
+    "coverage",  # of how many jobs each field is known
+    "beside",  # a quantity day by day, of what is chosen and of all
     "days",
-    "nights",
-    "ranked",
-    "caption",
-    "against-scores",
-    "worst",
-    "of-jobs",
+    "nights",  # a number (``y``) per name and night (``x``), in steps of colour
+    "ranked",  # names with the largest magnitudes of ``x``, with their sign
+    "caption",  # how many rows another panel has, as a sentence; of none, why
+    "against-scores",  # factors of CPU models against the range of published scores of each
+    "worst",  # jobs as they come, a bar of ``x`` each
+    "of-jobs",  # a score (``y``) of each job over its hours (``x``)
 ]
-"""``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
-measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
-``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``scatter``: two
-measured quantities. ``task-curves``: two quantities on logarithmic axes, one chart per task, with the curve
-of the task's start-up time per job. ``matrix``: names x tasks, the value of ``x`` as colour and number, names
-sorted by ``y``. ``pulls``: a histogram per row, with a normal of width 1 over it. ``extremes``: a table of
-the rows of largest magnitude of ``x``, under a sentence about all of them. ``name-list``: how many names
-qualify, as a sentence, and which. ``types``: other panels repeated for every processing type. ``books``: jobs
-in = binned + dropped by reason. ``markdown``: text for people. ``provenance``: what the numbers were made
-from.
 
-Those of dashboards alone: ``rows``: the rows as they are, in columns. ``bars``: a sum (``x``) per name,
-the largest first. ``shares``: one sum over another (``x`` ``per`` another) per name. ``waste``: what of the
-latter is left, in hours. ``weighted``: a weighted mean (``x``, a sum of products, ``per``
-the sum of the weights) per name, of the names of most weight, the largest first; the first other field is the
-sum of all weights, of which it tells how much is known. ``distribution``: a sum (``x``) over the numbers of a
-column (``label``), each the lower end of ten per cent. ``tenths``: the same of two columns (``x``, ``y``),
-the sum (the other field) as area. ``trend``: a quantity with its error over time, a line per name.
-``sizes``: an efficiency (``y``) over the number of CPUs (``x``), a line per name.
-``statement``: texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?
-``as-of``: the same in one line with window and run, which no filter of a page reaches.
-``amounts``: a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name, the largest
-first. ``ends``: the same of jobs that did not finish, by how they ended. ``rates``: a rate (``x``) per name
-with its interval, and who differs from the rest. ``busy``: cores kept busy against cores given.
-``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and
-of all. ``nights``: a number (``y``) per name and night (``x``), in steps of colour. ``ranked``: names with
-the largest magnitudes of ``x``, with their sign. ``caption``: how many rows another panel has, as a sentence;
-of none, why. ``against-scores``: factors of CPU models against
-the scores that references have of each, from the lowest to the highest. ``worst``: jobs as they come, a bar
-of ``x`` each. ``of-jobs``: a score (``y``) of each job over its hours (``x``)."""
-
-ONE_SIGMA = 1.0
-"""Half-width of error bars in standard errors, unless a panel wants another."""
+ONE_SIGMA = 1.0  # Half-width of error bars in standard errors, unless a panel wants another
 
 
 @dataclass(frozen=True)

@@ -56,12 +56,11 @@ class View:
     most: int = 0
 
 
-NOTHING = View()
-"""The view of a panel that shows no rows."""
+NOTHING = View()  # The view of a panel that shows no rows
 
 
+# The name of a join that filters of a dashboard do not reach, because its table has other columns
 UNFILTERED = "unfiltered"
-"""The name of a join that filters of a dashboard do not reach, because its table has other columns."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The rows of a view asked of a store: what its language can say narrows the answer, the rest is here."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -56,15 +57,19 @@ def _filter(column: Field, condition: Where) -> Filter | None:
         return Either((Range(name, gt=condition.above), Range(name, lt=-condition.above)))
     if not condition.accepted:
         return Missing(name) if condition.negate else Present(name)
-    if column.type == "boolean":
-        return None  # no store is asked for truth values; the few rows more are dropped here
-    values: set[str | int | None] = set(condition.accepted)
+    # no store is asked for truth values, or for all but some of values that are not listed: such rows are
+    # dropped here
+    if column.type == "boolean" or (condition.negate and not column.values):
+        return None
+    accepted = condition.accepted
     if condition.negate:
-        if not column.values:
-            return None  # the language says what is accepted, and here that is not known
-        values = {value for value in (*column.values, None) if value not in values}
-    named = In(name, tuple(value for value in values if value is not None))
-    return Either((named, Missing(name))) if None in values else named
+        accepted = tuple({*column.values, None}.difference(accepted))
+    return _one_of(name, accepted)
+
+
+def _one_of(name: str, accepted: Sequence[str | int | None]) -> Filter:
+    named = In(name, tuple(value for value in accepted if value is not None))
+    return Either((named, Missing(name))) if None in accepted else named
 
 
 def query_rows(
@@ -113,22 +118,22 @@ def groups(
     ended in it; None: all.
     """
     conditions, complete = filters(view, processing_type, method)
-    if not complete and view.table != JOBS.name:
+    room = math.inf if most is None else most
+    names: dict[str, str] = {}
+    if view.table == JOBS.name:
+        # charts know days by the column of times that they split
+        names = {"day": view.over} if view.over else {}
+        query = Query((*view.by, *names), metrics_of(view), window, where=conditions)
+    elif complete:
+        query = Query(view.by, metrics_of(view), where=conditions, over=table(view.table))
+    else:
         # a condition that stores are not asked for, such as one on truth values: grouped here
         made = select(view, list(_rows(store, view, conditions, ())), processing_type, method)
-        return None if most is not None and len(made) > most else made
-    of_jobs = view.table == JOBS.name
-    if of_jobs:
-        day = ("day",) if view.over else ()
-        query = Query((*view.by, *day), metrics_of(view), window, where=conditions)
-    else:
-        query = Query(view.by, metrics_of(view), where=conditions, over=table(view.table))
+        return made if len(made) <= room else None
     answer = store.aggregate(query).table
-    if most is not None and answer.num_rows > most:
+    if answer.num_rows > room:
         return None
-    if of_jobs and view.over:
-        # charts know days by the column of times that they split
-        answer = answer.rename_columns([view.over if name == "day" else name for name in answer.column_names])
+    answer = answer.rename_columns([names.get(name, name) for name in answer.column_names])
     return sort_rows([plain_row(row) for row in answer.to_pylist()], view.sort)
 
 
@@ -162,6 +167,7 @@ def _batches(
         (column.lstrip("-"), "descending" if column.startswith("-") else "ascending") for column in view.sort
     ]
     for batch in store.read(table(view.table), conditions, columns):
+        # Arrow cannot sort by a magnitude
         if first and batch.num_rows > view.most and not any("|" in column for column, _ in order):
             batch = batch.sort_by(order).slice(0, view.most)  # noqa: PLW2901
         yield [plain_row(row) for row in batch.to_pylist()]

@@ -5,9 +5,10 @@ Missing is ``None`` from here on, whatever kind of null the frame held.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from statistics import fmean
 from typing import Any
 
 from dashboards.spec import Entry, Mean, View, Where, table
@@ -17,8 +18,7 @@ from esjobs.core.words import ALL_TYPES
 Row = dict[str, Any]
 
 
-Tabular = Any
-"""A table of results in memory: a pandas frame, an Arrow table or batch."""
+Tabular = Any  # A table of results in memory: a pandas frame, an Arrow table or batch
 
 
 def rows_of(name: str, frame: Tabular | None, method: str | None = None) -> list[Row]:
@@ -85,6 +85,7 @@ def _plain_column(frame: Tabular, name: str) -> list[Any]:
     column = frame.column(name)
     listed: list[Any] = column.to_pylist()
     kind = str(column.type)
+    # the type of a column is tested once, not that of each value
     if kind in {"halffloat", "float", "double"}:
         return [value if value is None or math.isfinite(value) else None for value in listed]
     return [plain(value) for value in listed] if kind.startswith("decimal") else listed
@@ -112,6 +113,7 @@ def plain(value: Any) -> Any:
     # most values are floats: the quickest test first
     if value is None or type(value) is float:
         return value if value is None or math.isfinite(value) else None
+    # sums of whole numbers are decimals in DuckDB
     if isinstance(value, Decimal):
         value = float(value)
     item = getattr(value, "item", None)
@@ -163,16 +165,15 @@ def select(
 
     ``processing_type`` and ``method`` apply as far as the view follows them and the table has such columns.
     """
-    chosen = []
-    for row in rows:
-        if view.level is not None and row.get("level", view.level) != view.level:
-            continue
-        if view.types == "main" and row.get("processing_type", processing_type) != processing_type:
-            continue
-        if method is not None and row.get("method", method) != method:
-            continue
-        if keeps(row, view.where):
-            chosen.append(row)
+    follows = {"level": view.level, "method": method}
+    if view.types == "main":
+        follows["processing_type"] = processing_type
+    wanted = [(column, value) for column, value in follows.items() if value is not None]
+    chosen = [
+        row
+        for row in rows
+        if all(row.get(column, value) == value for column, value in wanted) and keeps(row, view.where)
+    ]
     found = sort_rows(grouped(view, chosen) if view.by else chosen, view.sort)
     return found[: view.most] if view.most else found
 
@@ -185,9 +186,7 @@ def grouped(view: View, rows: Iterable[Row]) -> list[Row]:
     >>> grouped(of_kind, [{"kind": "binned", "n_jobs": 3}])
     [{'kind': 'binned', 'n': 3.0}]
     """
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[column] for column in view.by), []).append(row)
+    groups = apart(rows, lambda row: tuple(row[column] for column in view.by))
     return [
         dict(zip(view.by, key, strict=True)) | {each.name: _measured(each, members) for each in view.metrics}
         for key, members in groups.items()
@@ -199,25 +198,18 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
     if isinstance(metric, Count):
         return len(rows)
     wanted = (metric.field,) if isinstance(metric, Mean) else metric_fields(metric)
-    values = [[row[field] for field in wanted] for row in rows]
+    values = ([row[field] for field in wanted] for row in rows)
     present = [each for each in values if None not in each]
     if not present:
         return None
-    first = [each[0] for each in present if each]
-    match metric:
-        case Minimum():
-            return float(min(first))
-        case Maximum():
-            return float(max(first))
-        case Mean():
-            return math.fsum(first) / len(first)
-        case SumProduct():
-            return float(sum(map(math.prod, present)))
-        case Moment(factors):
-            # the other fields are only required
-            return float(sum(math.prod(each[: len(factors)]) for each in present))
-        case _:
-            return float(sum(first))
+    # the other fields are only required
+    width = len(metric.factors) if isinstance(metric, Moment) else 1 + isinstance(metric, SumProduct)
+    reduce = _REDUCED.get(type(metric), sum)
+    return float(reduce([math.prod(each[:width]) for each in present]))
+
+
+# How a metric makes one number of several; those that are not here add up
+_REDUCED: Mapping[type, Callable[[Sequence[Any]], float]] = {Minimum: min, Maximum: max, Mean: fmean}
 
 
 # Columns that identify rows of names
@@ -262,6 +254,18 @@ def _borrowed(fields: Iterable[Entry]) -> dict[str, list[str]]:
     return found
 
 
+def apart(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    """Rows by a key, in their order.
+
+    >>> apart([{"k": 1, "n": 2}, {"k": 1, "n": 3}], lambda row: row["k"])
+    {1: [{'k': 1, 'n': 2}, {'k': 1, 'n': 3}]}
+    """
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
 def task_of(row: Row) -> tuple[Any, ...]:
     """Return the key of a task: id, core class, type and, if split, kind of work."""
     return row["task_id"], row["core_class"], row["task_type"], row["work_kind"]
@@ -278,19 +282,20 @@ def relative_to_siblings(rows: list[Row], group: str, *columns: str) -> list[tup
 
     Rows in which a value is missing or not positive are left out before groups are formed.
     """
-    usable = siblings_of([row for row in rows if all((row[column] or 0) > 0 for column in columns)], group)
-    logs: dict[tuple[Any, Any], list[tuple[float, ...]]] = {}
-    for row in usable:
-        logs.setdefault(_family(row, group), []).append(tuple(math.log(row[column]) for column in columns))
-    means = {
-        key: [math.fsum(part) / len(part) for part in zip(*parts, strict=True)] for key, parts in logs.items()
-    }
+    usable = siblings_of(positive(rows, *columns), group)
+    families = apart(usable, lambda row: (row[group], row.get("component")))
+    means = {key: [_mean_log(members, column) for column in columns] for key, members in families.items()}
     related = []
     for row in usable:
-        own = zip(columns, means[_family(row, group)], strict=True)
+        own = zip(columns, means[row[group], row.get("component")], strict=True)
         related.append((row, *(math.exp(math.log(row[column]) - mean) for column, mean in own)))
     return related
 
 
-def _family(row: Row, group: str) -> tuple[Any, Any]:
-    return row[group], row.get("component")
+def positive(rows: Iterable[Row], *columns: str) -> list[Row]:
+    """Rows that logarithmic axes can hold: all of these columns are above 0."""
+    return [row for row in rows if all((row[column] or 0) > 0 for column in columns)]
+
+
+def _mean_log(rows: Sequence[Row], column: str) -> float:
+    return math.fsum(math.log(row[column]) for row in rows) / len(rows)

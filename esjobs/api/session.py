@@ -299,7 +299,7 @@ class Session:
 
     def _person(self, kind: str, name: str, window: WindowLike) -> "Page[Person]":
         from esjobs.render.person import person
-        from esjobs.render.text.profile import person_text
+        from esjobs.render.text.profile import page_text
 
         content = person(self.store, kind, name, window_of(window, self._context.clock))
 
@@ -308,7 +308,7 @@ class Session:
 
             return person_html(content)
 
-        return Page(content, html, partial(person_text, content))
+        return Page(content, html, partial(page_text, content))
 
     def job(self, job_id: str, *, source: str | None = None) -> "Page[JobStory]":
         """Report on one job: record, scores, issues, time series, roofline, earlier runs of its name.

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import click
 from click.shell_completion import CompletionItem
 
-MOST = 200
-"""Names offered at once."""
+MOST = 200  # Names offered at once
 
 
 def names_of(*levels: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:

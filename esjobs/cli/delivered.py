@@ -81,24 +81,23 @@ def delivered(
         with obj.session() as session:
             emit_answer(obj, session.delivered.auditor(**of), form, out, top=top)
         return
-    _require_fitting(names, against, origin, is_text=apel and (top > 0 or form != "table"), apel=apel, **of)
-    if one_scale and (apel or against is not None):
+    of_months = apel or against is not None
+    _require_fitting(names, of_months=of_months, accounted=origin == "accounting", **of)
+    if of_months and one_scale:
         raise click.UsageError("--one-scale does not go with --against and --apel")
     if apel:
-        with obj.session() as session:
-            text, notes = session.delivered.apel(**of)
-        with writing_text(out) as stream:
-            stream.write(text)
-        say_notes(obj, notes)
+        _write_apel(obj, form, out, top, of)
         return
     with obj.session() as session:
         if against is not None:
             answer = session.delivered.against_accounting(**of)
         elif origin == "accounting":
+            # sums of sites have no jobs to select; conditions were refused above
             of.pop("where")
             answer = session.delivered.accounted(names, one_scale=one_scale, **of)
         else:
             answer = session.delivered.work(names, one_scale=one_scale, **of)
+    # pledges are of federations: by anything else these columns are empty
     hidden = NOT_SHOWN if "federation" in names else (*NOT_SHOWN, *OF_PLEDGES)
     emit_answer(obj, answer, form, out, top=top, hidden=hidden)
 
@@ -112,24 +111,32 @@ def _require_plain(
 
 def _require_fitting(
     names: Collection[str],
-    against: str | None,
-    origin: str,
     *,
-    apel: bool,
-    is_text: bool,
+    of_months: bool,
+    accounted: bool,
     where: Sequence[str],
     vo: str | None,
     **_: Any,
 ) -> None:
-    of_months, accounted = apel or against is not None, origin == "accounting"
-    if (of_months and tuple(names) != ("site",)) or is_text:
-        raise click.UsageError(
-            "--against and --apel compare sites by month: omit --by. --apel is text: omit --format and --top"
-        )
+    if of_months and tuple(names) != ("site",):
+        raise click.UsageError(_BY_MONTH)
     if accounted and (of_months or where):
         raise click.UsageError("--from accounting has no jobs: omit --against, --apel and --where")
-    if not (of_months or accounted) and vo and "federation" not in names:
+    if vo and not (of_months or accounted) and "federation" not in names:
         raise click.UsageError("--vo goes with --by federation, --against and --from accounting, and --apel")
+
+
+_BY_MONTH = "--against and --apel compare sites by month: omit --by. --apel is text: omit --format and --top"
+
+
+def _write_apel(obj: Context, form: str, out: str, top: int, of: dict[str, Any]) -> None:
+    if top or form != "table":
+        raise click.UsageError(_BY_MONTH)
+    with obj.session() as session:
+        text, notes = session.delivered.apel(**of)
+    with writing_text(out) as stream:
+        stream.write(text)
+    say_notes(obj, notes)
 
 
 @example("esjobs energy --by site,month")

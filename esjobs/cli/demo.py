@@ -1,7 +1,7 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -28,8 +28,7 @@ from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 from esjobs.store.files.sharing import make_folder
 
-NIGHTS = 29
-"""Nights before the last one that the command runs; those without a week of jobs are left out."""
+NIGHTS = 29  # Nights before the last one that the command runs; those without a week of jobs are left out
 _BY_TYPE = 4  # last of these nights that are fitted by processing type, too
 _NIGHT_DAYS = 7
 
@@ -135,17 +134,23 @@ def _of_incidents(grid: Grid, opened: Sequence[Mapping[str, Any]], n_judged: int
     planted, slow = grid.truth().incident, grid.slow_task
     others = len(opened)
     if planted is not None:
-        nights = [row["night"] for row in opened if row["site"] == planted.site and planted.on(row["night"])]
+        nights = _nights(opened, planted, lambda row: row["site"] == planted.site)
         others -= len(nights)
         yield f"incident at {planted.site} from {planted.first}: {_found(nights, planted.last)}"
     if slow is not None:
         name = f"task {slow.task_id} "
-        nights = [row["night"] for row in opened if name in (row["cause"] or "") and slow.on(row["night"])]
+        nights = _nights(opened, slow, lambda row: name in (row["cause"] or ""))
         others -= len(nights)
         yield f"slow task {slow.task_id} everywhere from {slow.first}: {_found(nights, slow.last)}"
     elif planted is not None:
         yield f"no slow task: none has {SLOW_JOBS} jobs a day; with more --jobs there is one"
     yield f"{many(others, 'other incident')} found in {many(n_judged, 'site-night')}"
+
+
+def _nights(
+    opened: Sequence[Mapping[str, Any]], planted: Any, is_it: Callable[[Mapping[str, Any]], bool]
+) -> list[date]:
+    return [row["night"] for row in opened if is_it(row) and planted.on(row["night"])]
 
 
 def _found(nights: Sequence[date], last: date) -> str:

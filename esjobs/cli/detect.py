@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, emit, emit_answer, rows_options, source_option, window_option
+from esjobs.cli.options import (
+    Context,
+    emit,
+    emit_answer,
+    rows_options,
+    say_written,
+    source_option,
+    window_option,
+)
 from esjobs.core.errors import NoResultError
 from esjobs.core.text import visible
 
@@ -107,38 +115,39 @@ def job(obj: Context, job_ids: tuple[str, ...], source: str | None, mine: bool, 
 
     Several jobs stand side by side: records, scores, means of metrics, issues.
     """
+    if len(job_ids) > 1 and out is not None:
+        raise click.UsageError("--out takes one job")
+    with obj.session() as session:
+        # a job that is named twice would stand beside itself
+        pages = [session.job(each, source=source) for each in dict.fromkeys(job_ids)]
+    stories = [page.content for page in pages]
+    if mine:
+        _require_own(stories)
+    if len(job_ids) > 1:
+        from esjobs.render.text.jobs_beside import beside
+
+        emit(beside(stories), "table", "-")
+    elif out is None:
+        _print(stories[0])
+    else:
+        pages[0].save(out)
+        say_written(obj, "page", out)
+
+
+def _print(story: "JobStory") -> None:
     import os
     import shutil
     import sys
 
     from esjobs.render.text.job import page_lines
 
-    if len(job_ids) > 1:
-        from esjobs.render.text.jobs_beside import beside
-
-        if out is not None:
-            raise click.UsageError("--out takes one job")
-        with obj.session() as session:
-            stories = [session.job(each, source=source).content for each in dict.fromkeys(job_ids)]
-        if mine:
-            _require_own(stories)
-        emit(beside(stories), "table", "-")
-        return
-    with obj.session() as session:
-        story = session.job(job_ids[0], source=source)
-    if mine:
-        _require_own([story.content])
-    if out is None:
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        for line in page_lines(story.content, shutil.get_terminal_size().columns, colour=colour):
-            click.echo(line)
-        return
-    story.save(out)
-    if out != "-" and not obj.quiet:
-        click.echo(f"page written to {visible(out)}", err=True)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for line in page_lines(story, shutil.get_terminal_size().columns, colour=colour):
+        click.echo(line)
 
 
 def _require_own(stories: Sequence["JobStory"]) -> None:
+    # the environment decides first: a convenience for people, no protection
     user = getpass.getuser()
     for story in stories:
         if story.record.get("user") != user:

@@ -147,6 +147,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     if span.first is None or span.last is None:
         yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo"
         return
+    # a day is allowed: sources differ in clocks and time zones
     ahead = span.last > session._context.clock() + timedelta(days=1)
     todo = "jobs end in the future; undo their load: esjobs ingest --undo LOAD" if ahead else ""
     text = f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}"
@@ -170,6 +171,7 @@ def _run_findings(session: Session) -> Iterator[_Finding]:
     runs = {kind: stored_runs(session.store, kind) for kind in KINDS}
     newest = max(chain.from_iterable(runs.values()), key=lambda run: run.newest, default=None)
     if newest is None:
+        # records of batch systems have no events: there nobody misses speed factors
         if has_events(session.store):
             yield "last run", "missing", "", "esjobs run"
         else:
@@ -210,6 +212,7 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
         yield "last night", FAILED, f"{text}: {health.last_reason}", "fix the cause, then run esjobs catch-up"
     else:
         yield "last night", "ok", text, ""
+    # one command makes up for both
     missing = health.nights.get("missing", 0) + health.nights.get("failed", 0)
     if missing:
         yield "missing nights", "missing", f"{missing}", "see: esjobs nights; run esjobs catch-up"

@@ -1,14 +1,14 @@
 """Commands about lost work and nodes."""
 
+from typing import Any
+
 import click
 
 from esjobs.cli.help import example
 from esjobs.cli.options import Context, emit_answer, rows_options, top_option, where_option, window_option
 from esjobs.schema.errors import BY, NODE_NOT_SHOWN, NOT_SHOWN
 
-_site_option = click.option(
-    "--site", "sites", multiple=True, metavar="SITE", help="Site; repeat for several."
-)
+_site_option = click.option("--site", multiple=True, metavar="SITE", help="Site; repeat for several.")
 
 
 @example(
@@ -25,23 +25,13 @@ _site_option = click.option(
 @window_option
 @rows_options
 @click.pass_obj
-def errors(
-    obj: Context,
-    by: str,
-    sites: tuple[str, ...],
-    new: bool,
-    top: int,
-    where: tuple[str, ...],
-    window: str | None,
-    form: str,
-    out: str,
-) -> None:
+def errors(obj: Context, /, by: str, top: int, form: str, out: str, **of: Any) -> None:
     """Core-hours of jobs that did not finish, by reason: share, jobs, tasks, sites, who acts.
 
     Each job counts under one error, its primary one.
     """
     with obj.session() as session:
-        answer = session.errors.lost(by, site=sites, window=window, where=where, new=new)
+        answer = session.errors.lost(by, **of)
     emit_answer(obj, answer, form, out, top=top, hidden=NOT_SHOWN)
 
 
@@ -52,7 +42,7 @@ def errors(
 )
 @click.command()
 @_site_option
-@click.option("--queue", "queues", multiple=True, metavar="QUEUE", help="Queue; repeat for several.")
+@click.option("--queue", multiple=True, metavar="QUEUE", help="Queue; repeat for several.")
 @click.option("--all", "every", is_flag=True, help="All nodes, not only those that are found.")
 @click.option("--slow", is_flag=True, help="Nodes on which jobs take longer, instead.")
 @top_option(0)
@@ -60,25 +50,12 @@ def errors(
 @window_option
 @rows_options
 @click.pass_obj
-def nodes(
-    obj: Context,
-    sites: tuple[str, ...],
-    queues: tuple[str, ...],
-    every: bool,
-    slow: bool,
-    top: int,
-    where: tuple[str, ...],
-    window: str | None,
-    form: str,
-    out: str,
-) -> None:
+def nodes(obj: Context, /, top: int, form: str, out: str, **of: Any) -> None:
     """Nodes on which jobs fail more often than on others of the site with the same tasks.
 
     A black hole fails fast and takes many jobs; cost_core_h is what it lost. Slow nodes are compared with
     those of the same site, CPU model and tasks, or users and job names.
     """
     with obj.session() as session:
-        answer = session.errors.nodes(
-            site=sites, queue=queues, window=window, where=where, every=every, slow=slow
-        )
+        answer = session.errors.nodes(**of)
     emit_answer(obj, answer, form, out, top=top, hidden=NODE_NOT_SHOWN)

@@ -50,6 +50,7 @@ def flags(ctx: click.Context, states: tuple[str, ...], levels: tuple[str, ...], 
     A flag opens when two disjoint sets of jobs confirm a deviation, and closes when later jobs are clearly
     within the limit. Candidates: --state new.
     """
+    # click calls the group before its subcommand, too
     if ctx.invoked_subcommand is not None:
         return
     from esjobs.render.columns import open_flags_for_people

@@ -10,8 +10,7 @@ from esjobs.cli.registry import Group
 
 _Command = TypeVar("_Command", bound=click.Command)
 
-DEMO = "esjobs demo; export ESJOBS_STORE=duckdb:demo/demo.duckdb"
-"""Commands to run once before the examples."""
+DEMO = "esjobs demo; export ESJOBS_STORE=duckdb:demo/demo.duckdb"  # Commands to run once before the examples
 
 
 def example(*lines: str) -> Callable[[_Command], _Command]:

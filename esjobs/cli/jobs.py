@@ -72,6 +72,7 @@ def jobs(
     if desc and sort is None:
         raise click.UsageError("--desc requires a field to sort by; add --sort FIELD")
     require_csv(form, spreadsheet=spreadsheet)
+    # --top 0 means all
     limit = _ROWS_OF_TABLE if top is None and form == "table" else top or None
     with obj.session() as session:
         title = ""

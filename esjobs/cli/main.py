@@ -38,11 +38,9 @@ _GLOBAL = (
     "--version",
 )
 
-PROGRAM = object()
-"""Object by which :func:`esjobs.cli.start.program` marks a process of its own."""
+PROGRAM = object()  # Object by which ``esjobs.cli.start.program`` marks a process of its own
 
-BROKEN_PIPE = 128 + 13
-"""Exit code of a program that SIGPIPE ended."""
+BROKEN_PIPE = 128 + 13  # Exit code of a program that SIGPIPE ended
 
 
 class _Group(click.Group):
@@ -57,9 +55,11 @@ class _Group(click.Group):
         try:
             with _shown():
                 result = super().invoke(ctx)
+            # the interpreter would do so at exit, where an error has no sentence and no exit code of ours
             _flush()
             return result
         except click.NoSuchOption as error:
+            # click looks for options of the group before the name of the command only
             if error.option_name in _GLOBAL:
                 hint = f"Write it before the command: esjobs {error.option_name} ..."
                 raise click.UsageError(f"{error.message} {hint}", error.ctx) from None
@@ -74,7 +74,8 @@ class _Group(click.Group):
             _reader_gone()
         except Exception as error:
             if lacks_memory(error):
-                _out_of_memory()
+                click.echo(OUT_OF_MEMORY, err=True)
+                sys.exit(1)
             # Python wraps Ctrl-C in another error while it builds a class during an import.
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise
@@ -117,11 +118,6 @@ def _shown() -> Iterator[None]:
 def _interrupted() -> NoReturn:
     click.echo("esjobs: interrupted; published results are intact, run again", err=True)
     sys.exit(130)
-
-
-def _out_of_memory() -> NoReturn:
-    click.echo(OUT_OF_MEMORY, err=True)
-    sys.exit(1)
 
 
 def _flush() -> None:
@@ -227,4 +223,5 @@ def main(
         quiet=quiet,
         own_process=ctx.obj is PROGRAM,
     )
+    # read late: wrong settings must not hinder the help of a command, or ``doctor``
     share_with(lambda: ctx.obj.settings().share)

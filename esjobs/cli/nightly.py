@@ -130,6 +130,7 @@ class Trigger:
     def _may_pass(self, error: Exception) -> bool:
         if isinstance(error, SchemaError | BooksError):
             return False
+        # a cluster may come back; a file that cannot be read stays so
         return isinstance(error, StoreBusyError) or not self.settings.store.startswith("duckdb:")
 
 
@@ -160,6 +161,7 @@ def serve_once(settings: Settings) -> list[Row]:
         metrics.show(found)
         ok = all(row["state"] != "failed" for row in rows)
     finally:
+        # also after a failure: silence would look like a service that has ended
         now = system_clock()
         metrics.triggered(now, calendar.next_after(now), ok=ok)
     return rows
@@ -179,7 +181,7 @@ def serve_nights(settings: Settings) -> None:
     service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; next trigger at %s", settings.location, following)
-    periodic = _periodic_tasks(settings, metrics)
+    periodic = [*_gathering(settings, metrics), *_watching(settings, metrics), *_running(settings, metrics)]
     with web_beside(settings) as web, ExitStack() as stack:
         if web is not None:
             periodic.append(PeriodicTask("web", _WEB_EVERY, web.tend, system_clock, metrics))
@@ -187,11 +189,6 @@ def serve_nights(settings: Settings) -> None:
             endpoint = stack.enter_context(Endpoint(chosen.host, chosen.port, metrics, service.health))
             _log.info("metrics and health at http://%s:%d", *endpoint.address)
         serve(service, calendar, periodic)
-
-
-def _periodic_tasks(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
-    """Return the periodic tasks between nights, of those that are configured."""
-    return [*_gathering(settings, metrics), *_watching(settings, metrics), *_running(settings, metrics)]
 
 
 def _running(settings: Settings, metrics: Metrics) -> Iterator[PeriodicTask]:
@@ -244,6 +241,7 @@ def _gathering(settings: Settings, metrics: Metrics) -> list[PeriodicTask]:
     def gather() -> None:
         with open_session(settings=settings, create=True) as session:
             report = session.pop.gather()
+        # every few minutes: a round that finds nothing is not worth a line
         if report.rows_out or report.counts["new junk files"]:
             _log.info("%s", report.headline)
         if report.counts["spools not read"]:

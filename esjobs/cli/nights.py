@@ -35,6 +35,7 @@ def serve(obj: Context, once: bool, form: str, out: str) -> None:
     if once:
         rows = serve_once(obj.settings())
         _show(rows, form, out)
+        # last: what the nights found counts, even if a source had no file
         require_files(obj.settings(), rows)
     elif (form, out) != ("table", "-"):
         raise click.UsageError("--format and --out require --once: the service prints no rows")

@@ -73,6 +73,7 @@ class Context:
         if self.own_process and not (writes if self.frames is None else self.frames):
             from esjobs.core.frames import spare_pandas
 
+            # Arrow would import it for its first values, which takes half of a short command
             spare_pandas()
         from esjobs.cli.terminal import progress_bar
         from esjobs.entry import open as open_session
@@ -104,14 +105,13 @@ class Context:
         )
 
 
-PICTURES = ("svg", "png", "html")
-"""Formats of pictures."""
+PICTURES = ("svg", "png", "html")  # Formats of pictures
 
-STREAMED = ("table", "csv", "json", "jsonl", "parquet")
-"""Formats of rows that are written in batches."""
+STREAMED = ("table", "csv", "json", "jsonl", "parquet")  # Formats of rows that are written in batches
 
 _SPREADSHEET = "esjobs.spreadsheet"
 
+# Options that many commands share, explained once, by ``esjobs --help``
 COMMON = (
     ("--window A/B|PERIOD", "Time window in UTC, END not included: START/END in ISO dates or times; or 2025, "
      "2025-06, 2025-W26, a day, yesterday, 7d, last-week, this-month. Default: all data."),
@@ -119,7 +119,6 @@ COMMON = (
     ("-o, --out FILE", "- is standard output. A file named .csv, .json or .parquet chooses the format."),
     ("--spreadsheet", "An apostrophe goes before CSV cells that a spreadsheet would read as a formula."),
 )  # fmt: skip
-"""Options that many commands share, explained once, by ``esjobs --help``."""
 
 spreadsheet_option = click.option("--spreadsheet", is_flag=True, help="Escape formulas in CSV cells.")
 out_option = click.option(
@@ -178,6 +177,7 @@ def format_option(*forms: str, rows: str = "") -> Callable[[_Function], _Functio
         @wraps(function)
         def chosen(*arguments: Any, **options: Any) -> Any:
             source = click.get_current_context().get_parameter_source("form")
+            # a format that somebody named wins over the name of the file
             if source is ParameterSource.DEFAULT and "out" in options:
                 ending = Path(options["out"]).suffix.lower().removeprefix(".")
                 if ending in forms:
@@ -212,6 +212,7 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
     def checked(*arguments: Any, spreadsheet: bool, **options: Any) -> Any:
         context = click.get_current_context()
         require_csv(options["form"], spreadsheet=spreadsheet)
+        # ``emit`` reads it there, so that no command passes it on
         context.meta[_SPREADSHEET] = spreadsheet
         context.obj.frames = options["form"] == "parquet"
         return function(*arguments, **options)
@@ -250,6 +251,12 @@ def say_notes(obj: "Context", notes: Iterable[str], kind: str = "note") -> None:
             say(f"{kind}: {note}", err=True)
 
 
+def say_written(obj: Context, what: str, out: str) -> None:
+    """Print on standard error where a file was written, unless the user wants quiet."""
+    if out != "-" and not obj.quiet:
+        click.echo(f"{what} written to {visible(out)}", err=True)
+
+
 def _parsed_window(ctx: click.Context, _option: click.Parameter, window: str | None) -> str | None:
     """Return the window of a period in words, and print it so that the user can check it."""
     if window is None:
@@ -257,6 +264,7 @@ def _parsed_window(ctx: click.Context, _option: click.Parameter, window: str | N
     from esjobs.core.periods import is_period
     from esjobs.core.window import Window
 
+    # dates are what was typed: nothing to check
     if "/" in window and not any(is_period(side) for side in window.split("/")):
         return window
 

@@ -8,8 +8,7 @@ import click
 
 from esjobs.cli.complete import names_of
 from esjobs.cli.help import example
-from esjobs.cli.options import Context, format_option, out_option, window_option
-from esjobs.core.text import visible
+from esjobs.cli.options import Context, format_option, out_option, say_written, window_option
 from esjobs.core.words import Level
 
 if TYPE_CHECKING:
@@ -49,8 +48,7 @@ def _write(
 
     if form == "html":
         page.save(out)
-        if out != "-" and not obj.quiet:
-            click.echo(f"page written to {visible(out)}", err=True)
+        say_written(obj, "page", out)
         return
     with writing_text(out) as stream:
         if form == "json":

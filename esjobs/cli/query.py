@@ -94,6 +94,7 @@ def query(obj: Context, /, plot: bool, form: str, out: str, **question: Any) -> 
 
     with obj.session() as session:
         answer = session.query(**question).details
+        # a value that no job has gives an empty answer, never an error
         say_notes(obj, unmatched_conditions(session, question["where"], question["window"]), "hint")
     if form in PICTURES:
         from esjobs.render.charts.query import write_picture

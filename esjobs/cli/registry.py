@@ -219,12 +219,12 @@ _OPERATIONS = (
     ),
 )
 
+# Commands by purpose, with one example each
 GROUPS: tuple[Group, ...] = (
     Group("Query and report", "esjobs show flags --level queue --type all", _QUERY),
     Group("Pipeline steps", "esjobs run --window 2025-06-01/2025-07-01", _PIPELINE),
     Group("Operations", "esjobs doctor", _OPERATIONS),
 )
-"""Commands by purpose, with one example each."""
 
+# Every command by its name
 COMMANDS: dict[str, CommandEntry] = {each.name: each for group in GROUPS for each in group.commands}
-"""Every command by its name."""

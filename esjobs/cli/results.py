@@ -13,9 +13,11 @@ from esjobs.cli.options import (
     emit,
     filter_options,
     out_option,
+    require_csv,
     rows_options,
     rows_or_picture_options,
     say_notes,
+    say_written,
     spreadsheet_option,
     top_option,
     where_option,
@@ -90,13 +92,15 @@ def show(
     drawn = plot or form in PICTURES
     _refuse_pictures(what, form, out, columns, plot=plot, drawn=drawn)
     for_terminal = form == "table" and not drawn
+    # a terminal says how many rows there are
+    limit, read = (None, _read_for_terminal(what, columns)) if for_terminal else (top, columns)
     with obj.session() as session:
         answer = session.tables.read(
             what,
             sort=sort,
             descending=descending,
-            top=None if for_terminal else top,
-            columns=_read_for_terminal(what, columns) if for_terminal else columns,
+            top=limit,
+            columns=read,
             min_severity=min_severity,
             run=run_id,
             window=window,
@@ -106,11 +110,17 @@ def show(
     if drawn:
         _draw(answer.rows, form, out, plot=plot)
     elif for_terminal:
-        notes = "" if run_id or not (answer.run and answer.run.restriction) else "no unrestricted run has any"
+        notes = _restricted(answer, run_id)
         _print(what, answer, columns, top, out, any_method=bool(filters["method"]), notes=notes)
         say_notes(obj, [f"cost of monitoring: {each}" for each in costs])
     else:
         emit(answer.rows, form, out)
+
+
+def _restricted(answer: "Answer", run_id: str | None) -> str:
+    # the latest run is an unrestricted one wherever there is any
+    is_restricted = run_id is None and answer.run and answer.run.restriction
+    return "no unrestricted run has any" if is_restricted else ""
 
 
 def _refuse_pictures(what: str, form: str, out: str, columns: str | None, *, plot: bool, drawn: bool) -> None:
@@ -207,24 +217,21 @@ def compare(
         )
     (first, second), rows = compared.details, compared.rows
     title = f"a: {first.title}; b: {second.title}"
-    if form == "table":
-        from esjobs.render.columns import compared_for_people
+    if form != "table":
+        emit(rows, form, out, title=title)
+        return
+    from esjobs.render.columns import compared_for_people
 
-        headlines = [] if method else [run.headline for run in (first, second) if run.headline is not None]
-        rows, shared, summary = compared_for_people(rows, headlines, all_rows=top == 0)
-        title = "; ".join(filter(None, (title, summary, shared)))
-        if not rows.num_rows and out == "-":
-            click.echo(visible(title))
-            return
-        if top and rows.num_rows > top:
-            title += f"; {top} of {rows.num_rows:,} rows, show all with --top 0"
-            rows = rows.slice(0, top)
-    emit(rows, form, out, title=title)
-
-
-def _say_window(obj: Context, session: "Session", window: str | None) -> None:
-    if window is None and not obj.quiet:
-        click.echo(f"window: {session.runs.window()} (all stored data)", err=True)
+    headlines = [] if method else list(filter(None, (first.headline, second.headline)))
+    rows, shared, summary = compared_for_people(rows, headlines, all_rows=top == 0)
+    shown = rows.slice(0, top or None)
+    left_out = f"{top} of {rows.num_rows:,} rows, show all with --top 0" if len(shown) < len(rows) else ""
+    title = "; ".join(filter(None, (title, summary, shared, left_out)))
+    # a terminal needs no headings above nothing
+    if len(shown) or out != "-":
+        emit(shown, form, out, title=title)
+    else:
+        click.echo(visible(title))
 
 
 @example("esjobs fields")
@@ -297,42 +304,58 @@ def export(
 
     Or every row and column of a result table, by default of the latest run.
     """
-    if spreadsheet and form in ("table", "json"):
-        raise click.UsageError("--spreadsheet requires CSV; add --format csv")
-    if new_key and key is None:
-        raise click.UsageError("--new-key creates the file of --pseudonymise; add that option")
-    if what != "jobs" and (form == "jsonl" or (form is None and out.endswith(".jsonl"))):
-        raise click.UsageError("only jobs can be exported as jsonl; use --format csv, json or parquet")
-    if key is not None:
-        from esjobs.records.export.pseudonyms import make_key
-        from esjobs.store.files.destination import refuse_inputs
-
-        if new_key:
-            make_key(key)
-        refuse_inputs(out, [key])
+    if form in ("table", "json"):
+        require_csv(form, spreadsheet=spreadsheet)
+    named = form or ("csv" if out == "-" else None)
+    chosen = named or Path(out).suffix.removeprefix(".")
+    if what != "jobs":
+        _require_rows_form(chosen, out)
+    _take_key(key, new_key, out)
     with obj.session() as session:
-        if what != "jobs" or form in ("table", "json") or (form is None and out.endswith(".json")):
-            rows = _rows_out(session, what, where, window, key)
-            chosen = form or ("csv" if out == "-" else Path(out).suffix.removeprefix("."))
-            if chosen not in ("table", "csv", "json", "parquet"):
-                raise click.UsageError(
-                    f"cannot derive the format from '{out}'; use --format csv, json or parquet"
-                )
-            emit(rows, chosen, out, spreadsheet=spreadsheet)
+        # one array, or a table, needs all rows at once; the other formats of jobs are written in batches
+        if what != "jobs" or chosen == "json" or form == "table":
+            emit(_rows_out(session, what, where, window, key), chosen, out, spreadsheet=spreadsheet)
         else:
-            jobs = session.export.jobs(
-                out,
-                form=cast("Any", form or ("csv" if out == "-" else None)),
-                where=where,
-                window=window,
-                spreadsheet=spreadsheet,
-                key=key,
-            )
-            if not obj.quiet:
-                target = "standard output" if out == "-" else visible(out)
-                click.echo(f"{jobs:,} jobs written to {target}", err=True)
+            of = {"where": where, "window": window, "spreadsheet": spreadsheet, "key": key}
+            _say(obj, _write_jobs(session, out, named, of))
         if what == "jobs":
             _say_window(obj, session, window)
+
+
+def _say_window(obj: Context, session: "Session", window: str | None) -> None:
+    if window is None and not obj.quiet:
+        click.echo(f"window: {session.runs.window()} (all stored data)", err=True)
+
+
+def _write_jobs(session: "Session", out: str, form: str | None, of: dict[str, Any]) -> str:
+    jobs = session.export.jobs(out, form=cast("Any", form), **of)
+    return f"{jobs:,} jobs written to {'standard output' if out == '-' else visible(out)}"
+
+
+def _say(obj: Context, text: str) -> None:
+    if not obj.quiet:
+        click.echo(text, err=True)
+
+
+def _require_rows_form(form: str, out: str) -> None:
+    if form == "jsonl":
+        raise click.UsageError("only jobs can be exported as jsonl; use --format csv, json or parquet")
+    if form not in ("table", "csv", "json", "parquet"):
+        raise click.UsageError(f"cannot derive the format from '{out}'; use --format csv, json or parquet")
+
+
+def _take_key(key: Path | None, new_key: bool, out: str) -> None:
+    """Make a new key; refuse to write over the one of pseudonyms."""
+    if key is None:
+        if new_key:
+            raise click.UsageError("--new-key creates the file of --pseudonymise; add that option")
+        return
+    from esjobs.records.export.pseudonyms import make_key
+    from esjobs.store.files.destination import refuse_inputs
+
+    if new_key:
+        make_key(key)
+    refuse_inputs(out, [key])
 
 
 def _rows_out(
@@ -389,5 +412,4 @@ def report(
         raise UsageError("--window belongs to --usage; a report of speed factors has the window of its --run")
     with obj.session() as session:
         session.report(out, run=run_id, method=method, usage=(window or True) if usage else False)
-    if out != "-" and not obj.quiet:
-        click.echo(f"report written to {visible(out)}", err=True)
+    say_written(obj, "report", out)

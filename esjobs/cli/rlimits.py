@@ -16,8 +16,7 @@ from pathlib import Path
 from esjobs.cli.start import leave
 from esjobs.core.errors import SettingsError
 
-GRACE_S = 5.0
-"""Seconds that an interrupt has to be heeded in, before the process is ended."""
+GRACE_S = 5.0  # Seconds that an interrupt has to be heeded in, before the process is ended
 
 _SPARE_BYTES = 10**9
 # Beside the data: the libraries, what answers are copied to, and what malloc reserves for each thread

@@ -46,6 +46,7 @@ def _files(model: Any) -> Iterator[Path]:
 
 
 def _secret_names(model: Any) -> set[str]:
+    # as text: the type may be optional, or inside another one
     return {name for name, field in model.model_fields.items() if "SecretStr" in str(field.annotation)}
 
 
@@ -59,6 +60,7 @@ def _has_secret(value: object) -> bool:
         return any(map(_has_secret, value))
     if not isinstance(value, Mapping):
         return False
+    # the address of a cluster may hold user and password
     login = login_of(str(value.get("store", "")))[1]
     return login is not None or not _SECRETS.isdisjoint(value) or any(map(_has_secret, value.values()))
 

@@ -219,13 +219,7 @@ def _supervise() -> int:
         leave(1, OUT_OF_MEMORY)
     if account is not None:
         return account
-    if ended < 0 and -ended not in (
-        signal.SIGKILL,
-        signal.SIGSEGV,
-        signal.SIGABRT,
-        signal.SIGBUS,
-        signal.SIGILL,
-    ):
+    if ended < 0 and -ended not in _DEADLY:
         signal.signal(-ended, signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
     name = signal.Signals(-ended).name if ended < 0 else f"exit code {ended}"

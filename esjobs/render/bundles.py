@@ -15,8 +15,7 @@ from esjobs.settings import Settings
 from esjobs.store.files.destination import STANDARD_OUTPUT, writing_text
 from esjobs.store.files.sharing import make_folder
 
-TARGETS = ("portable", "kibana")
-"""For both products, and for Kibana alone."""
+TARGETS = ("portable", "kibana")  # For both products, and for Kibana alone
 
 _MAKERS = {"portable": portable, "kibana": kibana}
 

@@ -5,7 +5,7 @@ Files and frames have every row and every column; what is left out or put into w
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,9 @@ from esjobs.records.names.spelling import column_named
 from esjobs.schema.catalogue import table
 from esjobs.schema.today import REPORTED
 from esjobs.today.sentences import command, hours, task_of, usual_again, what_is_wrong
+
+if TYPE_CHECKING:
+    from esjobs.today.states import Incident
 
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
@@ -75,8 +78,8 @@ def _by_metric(series: pa.Table) -> pa.Table:
     )
 
 
+# A factor that moved by so many errors is worth a look; among several hundred, one or two do by chance
 SHIFTED = 3.0
-"""A factor that moved by so many errors is worth a look; among several hundred, one or two do by chance."""
 
 
 def compared_for_people(
@@ -163,29 +166,27 @@ def incidents_for_people(rows: pa.Table, *, tasks: bool = False) -> tuple[pa.Tab
     from esjobs.today.states import Incident
 
     listed = rows.to_pylist()
-    reported = [row for row in listed if row["state"] in REPORTED]
-    title = _states(listed) or "no incidents"
-    shown = []
-    for row in reported:
-        one = Incident(**row)
-        # waiting and the like cost nothing that could be added up
-        has_cost = not one.what
-        shown.append(
-            {
-                "state": ", ".join(filter(None, [_state(row), usual_again(one)])),
-                "since": row["since"],
-                "site": row["site"],
-                "what": what_is_wrong(one),
-                "cost a day": hours(row["cost_core_h"] or 0.0)
-                if has_cost and row["state"] != "closed"
-                else None,
-                "so far": hours(row["total_core_h"]) if has_cost else None,
-                "cause": row["cause"],
-                "share": None if row["cause_share"] is None else percent(row["cause_share"]),
-                **({"task": task_of(one)} if tasks else {}),
-            }
-        )
-    return pa.Table.from_pylist(shown), title
+    reported = [(row, Incident(**row)) for row in listed if row["state"] in REPORTED]
+    shown = [{**_incident(row, one), **({"task": task_of(one)} if tasks else {})} for row, one in reported]
+    return pa.Table.from_pylist(shown), _states(listed) or "no incidents"
+
+
+def _incident(row: Mapping[str, Any], one: "Incident") -> dict[str, Any]:
+    cost = so_far = None
+    # waiting and the like cost nothing that could be added up
+    if not one.what:
+        so_far = hours(row["total_core_h"])
+        cost = None if row["state"] == "closed" else hours(row["cost_core_h"] or 0.0)
+    return {
+        "state": ", ".join(filter(None, [_state(row), usual_again(one)])),
+        "since": row["since"],
+        "site": row["site"],
+        "what": what_is_wrong(one),
+        "cost a day": cost,
+        "so far": so_far,
+        "cause": row["cause"],
+        "share": None if row["cause_share"] is None else percent(row["cause_share"]),
+    }
 
 
 def commands_of(rows: pa.Table) -> list[str]:

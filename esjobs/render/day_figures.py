@@ -7,7 +7,7 @@ from dashboards.targets.html.profile import DayByDay, Dot, Tick
 from esjobs.core.numbers import amount, exact_percent, percent
 from esjobs.core.text import visible
 from esjobs.render.profile.days import Row, days_within
-from esjobs.render.scale import heights, round_values, short_number, spread
+from esjobs.render.scale import heights, path, round_values, short_number, spread, widened
 from esjobs.schema.today import EFFICIENCY, FAILED, THROUGHPUT
 
 _WIDTH, _HEIGHT, _LEFT = 640, 200, 66
@@ -27,19 +27,19 @@ def day_figures(days: Sequence[Row], incidents: Sequence[Row]) -> Iterator[DayBy
 
 def _axis(rows: Sequence[Row], ranged: Sequence[Row]) -> tuple[float, float]:
     values = [row["observed"] for row in rows]
-    values += [row[name] for row in ranged for name in ("low", "high")]
-    low, high = min(values), max(values)
-    margin = 0.06 * (high - low or high or 1.0)
-    return max(0.0, low - margin), high + margin
+    return widened(values + [row[name] for row in ranged for name in ("low", "high")], 0.06)
 
 
 def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: Text) -> DayByDay:
-    ranged = [row for row in rows if row["low"] is not None and row["high"] is not None]
+    ranged = [row for row in rows if None not in (row["low"], row["high"])]
     low, high = _axis(rows, ranged)
     bottom = _HEIGHT - 24
     y = heights(low, high, bottom)
-    first, last = rows[0]["day"], rows[-1]["day"]
+    shown = [row["day"] for row in rows]
+    first, last = shown[0], shown[-1]
+    # 80: dates are written around their day, and need room at both ends
     step = (_WIDTH - _LEFT - 80) / ((last - first).days or 1)
+    on_axis = exact_percent if text is percent else short_number
 
     def x(day: date) -> float:
         return float(round(_LEFT + 20 + (day - first).days * step, 1))
@@ -54,13 +54,13 @@ def _figure(title: str, rows: Sequence[Row], incident: Collection[date], text: T
         _HEIGHT,
         _LEFT,
         bottom,
-        [Tick(y(value), _on_axis(value, text)) for value in round_values(low, high)],
-        [Tick(x(day), str(day)) for day in spread([row["day"] for row in rows], 4)],
-        _path(line("observed", rows)),
+        [Tick(y(value), on_axis(value)) for value in round_values(low, high)],
+        [Tick(x(day), str(day)) for day in spread(shown, 4)],
+        path(line("observed", rows)),
         [Dot(x(row["day"]), y(row["observed"]), _label(row, text), row["partial"] is True) for row in rows],
-        [(round(x(row["day"]) - step / 2, 1), round(step, 1)) for row in rows if row["day"] in incident],
-        _path([*line("low"), *reversed(line("high"))], closed=True),
-        _path(line("expected")),
+        [(round(x(day) - step / 2, 1), round(step, 1)) for day in shown if day in incident],
+        path([*line("low"), *reversed(line("high"))], closed=True),
+        path(line("expected")),
         [Tick(x(row["day"]), f"{row['day']}: {visible(row['mark'])}") for row in rows if row["mark"]],
     )
 
@@ -79,16 +79,8 @@ def _legend(rows: Sequence[Row], incident: Collection[date]) -> str:
     return " ".join(text for text, occurs in said if occurs)
 
 
-def _on_axis(value: float, text: Text) -> str:
-    return exact_percent(value) if text is percent else short_number(value)
-
-
 def _label(row: Row, text: Text) -> str:
     said = f"{row['day']}: {text(row['observed'])}"
     if row["low"] is None or row["high"] is None:
         return said
     return f"{said}, expected {text(row['low'])} to {text(row['high'])}"
-
-
-def _path(points: Sequence[str], *, closed: bool = False) -> str:
-    return f"M{'L'.join(points)}{'Z' * closed}" if points else ""

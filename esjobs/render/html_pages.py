@@ -27,8 +27,7 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.store.base import JobStore
 from esjobs.store.files.folders import write_folder
 
-NO_JOBS = JobPages()
-"""No job has a page."""
+NO_JOBS = JobPages()  # No job has a page
 
 
 def write_pages(

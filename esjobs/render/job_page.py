@@ -23,6 +23,7 @@ from esjobs.issues.plots import Plot
 from esjobs.issues.rules.hints import formatted
 from esjobs.pop.text import launches
 from esjobs.render.roofline import roofline_drawing
+from esjobs.render.scale import path
 from esjobs.render.text.job import (
     figure,
     form_of,
@@ -91,16 +92,16 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
         yield PlainTable("Record", list(record_lines(story)))
     if story.footprints:
         about = "Figures over all samples of all units; ? is unknown or has no meaning."
-        yield PlainTable("Footprint", list(map(_footprint, story.footprints)), ("metric", *_FIGURES), about)
+        rows = [
+            [f"{visible(row['metric'])} ({row['scope']})", *(figure(row, name) for name in _FIGURES)]
+            for row in story.footprints
+        ]
+        yield PlainTable("Footprint", rows, ("metric", *_FIGURES), about)
     if story.measures:
         headings = ("detector", "value", "numbers", "not judged")
         yield PlainTable(
             "Measured by detectors", list(map(_measure, story.measures)), headings, numbers=False
         )
-
-
-def _footprint(row: Row) -> list[str]:
-    return [f"{visible(row['metric'])} ({row['scope']})", *(figure(row, name) for name in _FIGURES)]
 
 
 def _measure(row: Row) -> list[str]:
@@ -205,6 +206,5 @@ def _bands(plot: Plot, top: float) -> Iterator[str]:
             above.append(high)
             below.append(low)
         elif above:
-            outline = [*above, *reversed(below)]
-            yield "M" + "L".join(f"{x},{y}" for x, y in outline) + "Z"
+            yield path([f"{x},{y}" for x, y in (*above, *reversed(below))], closed=True)
             above, below = [], []

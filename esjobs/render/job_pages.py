@@ -16,10 +16,8 @@ from esjobs.schema.issues import ISSUES, SEVERITIES
 from esjobs.schema.scores import OWN_ROW, SCORES
 from esjobs.store.base import JobStore
 
-FOLDER = "jobs"
-"""Folder of the job pages, beside the other pages."""
-USUAL_JOBS = 300
-"""Default number of job pages."""
+FOLDER = "jobs"  # Folder of the job pages, beside the other pages
+USUAL_JOBS = 300  # Default number of job pages
 # Jobs that have one whether or not an issue was found: the first by these columns of their scores
 _WORST = (("score_sum", 25), ("idle_core_h", 25))
 # The pages to which each leads back

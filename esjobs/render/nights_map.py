@@ -15,10 +15,8 @@ from esjobs.publish.publication import read_table
 from esjobs.schema.flags import FLAG_HISTORY, STANDING_OPEN
 from esjobs.store.base import JobStore
 
-NIGHTS = 30
-"""Nights of the map."""
-MOST_ROWS = 25
-"""Queues of the map on a page."""
+NIGHTS = 30  # Nights of the map
+MOST_ROWS = 25  # Queues of the map on a page
 _STEPS = (-DEVIATION_LIMIT, -DEVIATION_LIMIT / 2, DEVIATION_LIMIT / 2, DEVIATION_LIMIT)
 _COLUMNS = ("night", "name", "state", "deviation", "verdict", "confirmed", "compared_on")
 
@@ -49,6 +47,7 @@ def nights_map(store: JobStore, last: date, most: int = MOST_ROWS) -> NightsMap 
     seen = sorted({row["night"] for row in rows})
     if len(seen) < 2 or not by_name:
         return None
+    # nights that did not run have a column, too: a gap is seen as one
     days = [seen[0] + timedelta(days=number) for number in range((seen[-1] - seen[0]).days + 1)]
     names = sorted(by_name, key=lambda name: _rank(name, by_name[name].get(days[-1])))
     left_out = len(names) - most

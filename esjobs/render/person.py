@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from esjobs.core.arguments import conditions
 from esjobs.core.errors import NoResultError
 from esjobs.core.numbers import amount, core_h, day_range, many, percent
@@ -15,12 +13,13 @@ from esjobs.core.window import Window
 from esjobs.issues.worklist import recurring, work_list
 from esjobs.records.jobs.query import query_jobs
 from esjobs.records.names.spelling import as_stored
-from esjobs.render.profile.sections import Section
+from esjobs.render.profile.sections import Section, listed, renamed, table_of
 from esjobs.schema.issues import ISSUES, SEVERITIES
 from esjobs.schema.scores import OWN_ROW, SCORES
 from esjobs.scores.rank import rankings
 from esjobs.store.base import JobStore
 
+# Columns of a list of issues, with their headings
 ISSUE_COLUMNS = (
     ("detector", "issue"),
     ("worst", "severity"),
@@ -32,12 +31,12 @@ ISSUE_COLUMNS = (
     ("value_low", "least value"),
     ("value_high", "largest value"),
 )
-"""Columns of a list of issues, with their headings."""
 Row = Mapping[str, Any]
 _TOTALS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h", "cancelled_core_h"),
     *("waiting_median_s", "time_used", "memory_used", "gpu_h", "gpu_efficiency", "energy_kwh"),
 )
+# Metrics of groups of jobs, with headings and factors
 GROUP_COLUMNS = (
     ("jobs", "jobs", None),
     ("core_h", "core-hours", 1.0),
@@ -48,22 +47,11 @@ GROUP_COLUMNS = (
     ("energy_kwh", "kWh", 1.0),
     ("failure_rate", "failed jobs, %", 100.0),
 )
-"""Metrics of groups of jobs, with headings and factors."""
 _TOP = 10
-_HINTS = 200
-"""Findings among which hints of rules are looked for, the costliest first."""
+_HINTS = 200  # Findings among which hints of rules are looked for, the costliest first
 _FINDING = (
-    *(
-        "source",
-        "job_id",
-        "job_name",
-        "end_time",
-        "detector",
-        "severity",
-        "lost_node_h",
-        "idle_core_h",
-        "hint",
-    ),
+    *("source", "job_id", "job_name", "end_time", "detector", "severity", "lost_node_h", "idle_core_h"),
+    "hint",
 )
 _SCORED = ("source", "job_id", "end_time", "application", "node_h", "idle_core_h", "cpu_efficiency")
 
@@ -271,21 +259,16 @@ def _scores(of: Person) -> Section:
         "Means weighted by node-hours, gpu_efficiency by GPU-hours; 0 is best, 100 worst; efficiencies: 1 is "
         f"best. Place 1: the worst {of.kind}. Places of names that do not differ have no meaning."
     )
-    return Section(title, about, table=_table(rows))
+    return Section(title, about, table=table_of(rows))
+
+
+_SAVED = (("lost_node_h", "node-hours"), ("idle_core_h", "core-hours"), ("idle_gpu_h", "GPU-hours"))
 
 
 def _issues(of: Person) -> Section:
     if of.saved is None:
         return Section("Issues", sentences=["No issues found; did `esjobs detect` run?"])
-    hours = [
-        f"{amount(of.saved[name])} {unit}"
-        for name, unit in (
-            ("lost_node_h", "node-hours"),
-            ("idle_core_h", "core-hours"),
-            ("idle_gpu_h", "GPU-hours"),
-        )
-        if of.saved[name] is not None
-    ]
+    hours = [f"{amount(of.saved[name])} {unit}" for name, unit in _SAVED if of.saved[name] is not None]
     sentence = f"{many(of.saved['n_jobs'], 'job')} had issues"
     saved = f"{sentence}; without them {', '.join(hours)} would be saved." if hours else f"{sentence}."
     rows = [
@@ -293,62 +276,42 @@ def _issues(of: Person) -> Section:
         for row in of.issues
     ]
     about = "Most lost node-hours first; hours of issues of one job overlap. Hints: of the costliest job."
-    return Section("Issues", about, [saved], _table(rows), ("hint",))
+    return Section("Issues", about, [saved], table_of(rows), ("hint",))
 
 
 def _recurring(of: Person) -> Section | None:
-    rows = [
-        {
-            "job_name": row["job_name"],
-            "issue": row["detector"],
-            "severity": row["worst"],
-            "jobs": row["n_jobs"],
-            "first": row["first"],
-            "last": row["last"],
-            "lost node-hours": row["lost_node_h"],
-        }
-        for row in of.recurring
-    ]
+    columns = (
+        *(("job_name", "job_name"), ("detector", "issue"), ("worst", "severity"), ("n_jobs", "jobs")),
+        *(("first", "first"), ("last", "last"), ("lost_node_h", "lost node-hours")),
+    )
     about = "The same issue in several jobs of one name: fix it once."
-    return Section("Recurring issues", about, table=_table(rows)) if rows else None
+    return listed("Recurring issues", renamed(of.recurring, columns), about)
 
 
 def _findings(of: Person) -> Section | None:
-    rows = [
-        {
-            "job": row["job_id"],
-            "job_name": row["job_name"],
-            "ended": row["end_time"],
-            "worst issue": row["detector"],
-            "severity": row["severity"],
-            "lost node-hours": row["lost_node_h"],
-            "idle core-hours": row["idle_core_h"],
-            "hint": row["hint"],
-        }
-        for row in of.findings
-    ]
+    columns = (
+        *(("job_id", "job"), ("job_name", "job_name"), ("end_time", "ended"), ("detector", "worst issue")),
+        *(("severity", "severity"), ("lost_node_h", "lost node-hours"), ("idle_core_h", "idle core-hours")),
+        ("hint", "hint"),
+    )
     about = "The costliest job per name and issue. A report on one: esjobs job JOBID."
-    return Section("Jobs to look at", about, table=_table(rows), prose=("hint",)) if rows else None
+    return listed("Jobs to look at", renamed(of.findings, columns), about, prose=("hint",))
 
 
 def _wasteful(of: Person) -> Section | None:
+    columns = (
+        *(("job_id", "job"), ("end_time", "ended"), ("application", "application")),
+        *(("node_h", "node-hours"), ("idle_core_h", "idle core-hours")),
+    )
     rows = [
-        {
-            "job": row["job_id"],
-            "ended": row["end_time"],
-            "application": row["application"],
-            "node-hours": row["node_h"],
-            "idle core-hours": row["idle_core_h"],
-            "CPU efficiency, %": _of_hundred(row["cpu_efficiency"]),
-        }
-        for row in of.wasteful
+        one | {"CPU efficiency, %": _of_hundred(row["cpu_efficiency"])}
+        for one, row in zip(renamed(of.wasteful, columns), of.wasteful, strict=True)
     ]
-    return Section("Jobs of most idle core-hours", table=_table(rows)) if rows else None
+    return listed("Jobs of most idle core-hours", rows)
 
 
 def _group(field: str, title: str, groups: Sequence[Row]) -> Section | None:
-    rows = [group_cells(row, field, GROUP_COLUMNS) for row in groups]
-    return Section(title, table=_table(rows)) if rows else None
+    return listed(title, [group_cells(row, field, GROUP_COLUMNS) for row in groups])
 
 
 def group_cells(row: Row, field: str, columns: Sequence[tuple[str, str, float | None]]) -> dict[str, Any]:
@@ -362,11 +325,3 @@ def group_cells(row: Row, field: str, columns: Sequence[tuple[str, str, float | 
 
 def _of_hundred(share: float | None) -> float | None:
     return None if share is None else round(100 * share, 1)
-
-
-def _table(rows: Sequence[Row]) -> pa.Table:
-    """Return rows as a table, without columns that are empty."""
-    table = pa.Table.from_pylist(list(rows))
-    return table.select(
-        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
-    )

@@ -9,8 +9,8 @@ from pathlib import Path
 from esjobs.core.errors import InputError
 from esjobs.store.files.destination import writing_text
 
+# Programs that can print, the first found is used
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""Programs that can print, the first found is used."""
 _TIMEOUT_S = 180
 
 
@@ -36,6 +36,7 @@ def printed(html: str) -> bytes:
         command = [browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", "--disable-extensions"]
         # a browser of root has no sandbox; the page has no scripts of others
         command += ["--no-sandbox"] if os.geteuid() == 0 else []
+        # with the usual profile a browser that is open takes the page over, and prints nothing
         command += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={pdf}", page.as_uri()]
         try:
             subprocess.run(  # noqa: S603  a program of this machine, with our page

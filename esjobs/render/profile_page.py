@@ -1,12 +1,13 @@
 """The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
+from dashboards.targets.html.cells import short
 from dashboards.targets.html.profile import (
     Columns,
     Course,
@@ -36,7 +37,7 @@ from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import Profile, Row, profiles
 from esjobs.render.profile.sections import DAY_BY_DAY, Section, heading, sections, source
 from esjobs.render.rows import cell_text
-from esjobs.render.scale import heights, round_values, short_number, spread
+from esjobs.render.scale import heights, path, round_values, short_number, spread, widened
 from esjobs.schema.speed import FLAGS
 from esjobs.store.base import JobStore
 
@@ -76,8 +77,7 @@ def _finding(profile: Profile, section: Section) -> str:
     return f"{section.title}{found}"
 
 
-MOST_FOLDS = 25
-"""Sites that a report has one by one; a page of all would be slow to open."""
+MOST_FOLDS = 25  # Sites that a report has one by one; a page of all would be slow to open
 
 
 def folds(store: JobStore, run: StoredRun) -> list[Fold]:
@@ -106,8 +106,7 @@ def _fold(profile: Profile, queues: Sequence[Row]) -> Fold:
     )
 
 
-WEEKS = 26
-"""Weeks of history in trends."""
+WEEKS = 26  # Weeks of history in trends
 _LEAST_WEEKS = 3
 _CURVES = (("core_h", "Core hours"), ("efficiency", "CPU efficiency"), ("failure_rate", "Jobs that failed"))
 
@@ -149,30 +148,26 @@ def curve(
 ) -> Curve:
     """Number over time, a value per ``step``; its axis begins at 0 unless it varies little."""
     numbers = [value for _, value in values] or [0.0]
-    high = max(numbers)
-    low = min(numbers) if high and min(numbers) > 0.5 * high else 0.0
-    margin = 0.1 * (high - low or high or 1.0)
-    low, high = max(0.0, low - margin), high + margin
-    bottom, width = _COURSE_HEIGHT - 44, _WIDTH
-    gap = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
+    least, most = min(numbers), max(numbers)
+    low, high = widened([least if least > 0.5 * most > 0 else 0.0, most], 0.1)
+    bottom = _COURSE_HEIGHT - 44
+    gap = (_WIDTH - _COURSE_LEFT - 110) / max(1, len(values) - 1)
     y = heights(low, high, bottom)
-    places = [round(_COURSE_LEFT + 30 + number * gap, 1) for number in range(len(values))]
-
     dots = [
-        Dot(x, y(value), f"{week}: {cell_text(value)}")
-        for x, (week, value) in zip(places, values, strict=True)
+        Dot(round(_COURSE_LEFT + 30 + number * gap, 1), y(value), f"{moment}: {cell_text(value)}")
+        for number, (moment, value) in enumerate(values)
     ]
-    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 4)).round().astype(int))
+    times = [Tick(dot.x, moment) for dot, (moment, _) in zip(dots, values, strict=True)]
     return Curve(
         title,
         f"{title} of {of}, by {step}.",
-        width,
+        _WIDTH,
         bottom + 24,
         _COURSE_LEFT,
         bottom,
         [Tick(y(value), short_number(value)) for value in round_values(low, high)],
-        [Tick(places[place], values[place][0]) for place in shown] if values else [],
-        "M" + "L".join(f"{dot.x},{dot.y}" for dot in dots) if dots else "",
+        spread(times, 4) if times else [],
+        path([f"{dot.x},{dot.y}" for dot in dots]),
         dots,
     )
 
@@ -249,7 +244,7 @@ def _whiskers(profile: Profile) -> Whiskers:
         every = row["processing_type"] == "all"
         y += _ROW if not points or not every else 1.5 * _ROW
         name = visible(row["name"]) if every else f"   {visible(row['processing_type'])}"
-        labels.append(Label(y + 4, _short(name), strong=every))
+        labels.append(Label(y + 4, short(name, 36), strong=every))
         half = HALF_WIDTH_90 * row["deviation_err"]
         points.append(
             Point(
@@ -292,39 +287,19 @@ def _courses(profile: Profile) -> Iterator[Course]:
 
 
 def _course(name: str, rows: Sequence[Row]) -> Course:
+    ends = [row["window_end"] for row in rows]
+    declared = [(row["window_end"], row["corepower"]) for row in rows if row["corepower"] is not None]
     values = [row[key] for row in rows for key in ("estimate_low", "estimate_high")]
-    values += [row["corepower"] for row in rows if row["corepower"] is not None]
-    low, high = min(values), max(values)
-    margin = 0.08 * (high - low or high)
-    low, high = max(0.0, low - margin), high + margin
+    low, high = widened(values + [value for _, value in declared], 0.08)
     bottom = _COURSE_HEIGHT - 24
-    first, last = rows[0]["window_end"], rows[-1]["window_end"]
-    span = (last - first).total_seconds() or 1.0
+    span = (ends[-1] - ends[0]).total_seconds() or 1.0
     y = heights(low, high, bottom)
 
     def x(moment: datetime) -> float:
-        share = (moment - first).total_seconds() / span
+        share = (moment - ends[0]).total_seconds() / span
         return float(round(_COURSE_LEFT + 30 + share * (_WIDTH - _COURSE_LEFT - 110), 1))
 
-    points = [
-        Point(
-            x(row["window_end"]),
-            y(row["estimate"]),
-            y(row["estimate_low"]),
-            y(row["estimate_high"]),
-            f"to {row['window_end']:%Y-%m-%d}: {number(row['estimate'])} ({number(row['estimate_low'])} to "
-            f"{number(row['estimate_high'])}), declared {cell_text(row['corepower'])}",
-            row["verdict"],
-            row["origin"],
-            row["confirmed"],
-        )
-        for row in rows
-    ]
-    declared = [(x(row["window_end"]), row["corepower"]) for row in rows if row["corepower"] is not None]
-    path = "".join(
-        f"M{at},{y(value)}h1" if not place else f"H{at}V{y(value)}"
-        for place, (at, value) in enumerate(declared)
-    )
+    steps = "".join(f"H{x(moment)}V{y(value)}" for moment, value in declared[1:])
     unit = rows[-1]["benchmark"] or rows[-1]["estimate_benchmark"] or "benchmark"
     return Course(
         visible(name),
@@ -335,11 +310,15 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         _COURSE_LEFT,
         bottom,
         [Tick(y(value), f"{value:g}") for value in round_values(low, high)],
-        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in spread([row["window_end"] for row in rows], 4)],
-        path,
-        points,
+        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in spread(ends, 4)],
+        f"M{x(declared[0][0])},{y(declared[0][1])}h1{steps}" if declared else "",
+        [_estimated(row, x(row["window_end"]), y) for row in rows],
     )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 36 else text[:35] + "…"
+def _estimated(row: Row, x: float, y: Callable[[float], float]) -> Point:
+    """A measured score in its place."""
+    estimate, low, high = (row[name] for name in ("estimate", "estimate_low", "estimate_high"))
+    said = f"{number(estimate)} ({number(low)} to {number(high)}), declared {cell_text(row['corepower'])}"
+    label = f"to {row['window_end']:%Y-%m-%d}: {said}"
+    return Point(x, y(estimate), y(low), y(high), label, row["verdict"], row["origin"], row["confirmed"])

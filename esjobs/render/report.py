@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -46,29 +46,35 @@ def report_data(
     (shown,) = as_stored(f"run {stored_run.run} has no method", [method or headline], question.fit.methods)
     rows = {name: rows_of(store, table(name), stored_run) for name in tables_read()}
     usual = {field.name for field in fields(ReportData)}
-    loads = read_table(store, LOADS).to_pylist()
     stored = store.day_fingerprints(stored_run.window)
-    return ReportData(
-        **{name: each for name, each in rows.items() if name in usual},
-        more={name: each for name, each in rows.items() if name not in usual},
-        provenance={
-            "Cleaning rules": json.dumps(stored_run.settings["rules"]),
-            "Settings of the fit": json.dumps(stored_run.settings["fit"]),
-            "Restricted to": ", ".join(stored_run.restriction) or "none (all buckets)",
-            "Loads": "; ".join(_load(row) for row in loads if _touches(row, stored_run.window)) or "none",
-            "CPU resolver": str(stored_run.settings["resolver"]),
-            "Method version": str(stored_run.settings["method_version"]),
-            "Report written by": f"esjobs {__version__}",
-        },
+    data = ReportData(
+        **{name: rows.pop(name) for name in list(rows) if name in usual},
+        more=rows,
+        provenance=_provenance(store, stored_run),
         method=shown,
         headline=headline,
         limit=question.fit.deviation_limit,
         restriction=stored_run.restriction,
-        trends=trends(store, stored_run) if shown == headline else None,
-        profiles=folds(store, stored_run) if shown == headline else (),
         jobs_in=sum(stored.column("n_jobs").to_pylist()),
         age=freshness_of(store, stored_run, now),
     )
+    if shown != headline:
+        return data
+    return replace(data, trends=trends(store, stored_run), profiles=folds(store, stored_run))
+
+
+def _provenance(store: JobStore, run: StoredRun) -> dict[str, object]:
+    """Terms and texts about the origin of the numbers."""
+    loads = [_load(row) for row in read_table(store, LOADS).to_pylist() if _touches(row, run.window)]
+    return {
+        "Cleaning rules": json.dumps(run.settings["rules"]),
+        "Settings of the fit": json.dumps(run.settings["fit"]),
+        "Restricted to": ", ".join(run.restriction) or "none (all buckets)",
+        "Loads": "; ".join(loads) or "none",
+        "CPU resolver": str(run.settings["resolver"]),
+        "Method version": str(run.settings["method_version"]),
+        "Report written by": f"esjobs {__version__}",
+    }
 
 
 def rows_of(store: JobStore, table: Table, run: StoredRun) -> pa.Table:

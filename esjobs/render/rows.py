@@ -8,7 +8,7 @@ never are.
 
 import json
 from base64 import b64encode
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import date, datetime
 from typing import IO, Any
 
@@ -37,8 +37,10 @@ def write_rows(
     written; a file of before is then as it was.
     """
     if form == "parquet":
+        from pyarrow import parquet
+
         with writing_binary(out, form) as stream:
-            _write_parquet(as_from_frame(rows), stream)
+            parquet.write_table(as_from_frame(rows), stream)
         return
     with writing_text(out) as text:
         if form == "csv":
@@ -75,12 +77,6 @@ def write_batches(
                 _write_json(rows, text)
 
 
-def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
-    from pyarrow import parquet
-
-    parquet.write_table(rows, stream)
-
-
 def csv_text(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsheet: bool) -> None:
     """Write rows as CSV to an open stream."""
     written = _cell if spreadsheet else _exact
@@ -92,6 +88,7 @@ def csv_text(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsh
 def _csv_line(cells: Iterable[object]) -> str:
     # Python's own writer leaves a cell with a carriage return without quotes
     line = ",".join(map(_quoted, map(str, cells)))
+    # readers of CSV skip an empty line
     return (line or '""') + "\n"
 
 
@@ -140,6 +137,7 @@ def _json_object(record: dict[str, Any]) -> str:
 
 
 def _records(rows: pa.Table | pa.RecordBatchReader) -> Iterable[dict[str, Any]]:
+    # as objects of Python a whole table takes many times its memory
     for batch in rows.to_batches(max_chunksize=10_000) if isinstance(rows, pa.Table) else rows:
         for record in batch.to_pylist(maps_as_pydicts="strict"):
             yield {name: _finite(value) for name, value in record.items()}
@@ -189,18 +187,17 @@ def cell_text(value: object) -> str:
     """A value as people read it: numbers of four digits, ``-`` for what is missing, no control characters."""
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return amount(value)
-    if isinstance(value, int):
-        return count(value)
-    if isinstance(value, datetime):
-        return format_time(value.replace(microsecond=0))
-    if isinstance(value, dict):
-        return visible(", ".join(f"{name} {cell_text(number)}" for name, number in value.items()))
-    if isinstance(value, list):
-        return f"{len(value):,} numbers"
-    if isinstance(value, bytes):
-        return f"{len(value):,} bytes"
-    return visible(str(value))
+    form = next((form for kind, form in _FORMS if isinstance(value, kind)), str)
+    return visible(form(value))
+
+
+# Types with a form of their own; a truth value is an int, too
+_FORMS: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (bool, lambda value: "yes" if value else "no"),
+    (float, amount),
+    (int, count),
+    (datetime, lambda value: format_time(value.replace(microsecond=0))),
+    (dict, lambda value: ", ".join(f"{name} {cell_text(number)}" for name, number in value.items())),
+    (list, lambda value: f"{len(value):,} numbers"),
+    (bytes, lambda value: f"{len(value):,} bytes"),
+)

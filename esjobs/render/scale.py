@@ -24,8 +24,10 @@ def round_values(low: float, high: float) -> list[float]:
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
     step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
+    # 1e-9: an end that is round itself is not lost to rounding
     first = math.ceil(low / step - 1e-9)
     numbers = range(first, math.floor(high / step + 1e-9) + 1)
+    # 3 times 0.1 would be written as 0.30000000000000004
     return [float(f"{number * step:.12g}") for number in numbers]
 
 
@@ -41,8 +43,26 @@ def short_number(value: float) -> str:
     return f"{value:g}"
 
 
+def widened(values: Sequence[float], share: float) -> tuple[float, float]:
+    """Return the ends of an axis over values, with a margin that is a share of it; never below 0.
+
+    >>> widened([10.0, 20.0], 0.1), widened([0.0], 0.1)
+    ((9.0, 21.0), (0.0, 0.1))
+    """
+    low, high = min(values), max(values)
+    # equal values have no width, and an axis of 0 to 0 no scale
+    margin = share * (high - low or high or 1.0)
+    return max(0.0, low - margin), high + margin
+
+
+def path(points: Sequence[str], *, closed: bool = False) -> str:
+    """Return the line through points (``x,y``) as the path of an SVG; empty without points."""
+    return f"M{'L'.join(points)}{'Z' * closed}" if points else ""
+
+
 def heights(low: float, high: float, bottom: int) -> Callable[[float], float]:
     """Return the function from values to heights in a figure; its axis goes from ``low``, at ``bottom``, to
     ``high``.
     """
+    # SVG counts from the top, of which 8 stay free
     return lambda value: float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))

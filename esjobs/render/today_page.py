@@ -32,8 +32,7 @@ from esjobs.today.sentences import hours, what_is_wrong
 from esjobs.today.states import Incident
 
 _NIGHTS = 14
-INCIDENT_DAYS = 30
-"""Days in which incidents that are over stay on the page."""
+INCIDENT_DAYS = 30  # Days in which incidents that are over stay on the page
 _MOST_OF_WALL = 8
 _MOST_NOTICED = 10
 _LEVELS = (("queue", "queues"), ("cpu_model", "CPU models"))

@@ -30,13 +30,13 @@ from esjobs.render.person import (
     group_cells,
     used_hours,
 )
+from esjobs.render.profile.sections import renamed, table_of
 from esjobs.render.profile_page import columns_of, curve, points
 from esjobs.schema.scores import SCORE_NAMES
 from esjobs.scores.rank import rank
 from esjobs.store.base import JobStore
 
-TOP = 20
-"""Queues, projects and users that are listed, those of most core-hours."""
+TOP = 20  # Queues, projects and users that are listed, those of most core-hours
 _METRICS = (
     *("jobs", "core_h", "efficiency", "idle_core_h", "failure_rate", "lost_core_h"),
     *("cancelled_core_h", "waiting_median_s", "waiting_p95_s", "gpu_h", "gpu_efficiency", "energy_kwh"),
@@ -67,8 +67,7 @@ _CURVES = (
     ("failure_rate", "Share of failed jobs"),
 )
 _LEAST_POINTS = 3
-_LONGEST_BY_DAY = 62
-"""Days up to which a window is drawn by day; longer ones by week."""
+_LONGEST_BY_DAY = 62  # Days up to which a window is drawn by day; longer ones by week
 
 Row = dict[str, Any]
 
@@ -136,10 +135,8 @@ def _over_time(store: JobStore, window: Window) -> Part | None:
     rows = sorted((row for row in table.to_pylist() if row[by] is not None), key=itemgetter(by))
     if len(rows) < _LEAST_POINTS:
         return None
-    figures = []
-    for name, title in _CURVES:
-        if values := points(rows, by, name):
-            figures.append(curve(title, values, word))
+    drawn = ((title, points(rows, by, name)) for name, title in _CURVES)
+    figures = [curve(title, values, word) for title, values in drawn if values]
     return Part("Over time", "", [], figures, None)
 
 
@@ -171,9 +168,7 @@ def _names(store: JobStore, window: Window, field: str, title: str) -> Part | No
 
 def _table(title: str, rows: Sequence[Row], about: str = "") -> Part:
     """Return a section with a table; columns without any value are omitted."""
-    filled = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    table = pa.Table.from_pylist([{name: row[name] for name in filled} for row in rows])
-    return Part(title, about, [], [], columns_of(table))
+    return Part(title, about, [], [], columns_of(table_of(rows)))
 
 
 def _scores(store: JobStore, window: Window) -> Part | None:
@@ -203,7 +198,7 @@ def _issues(store: JobStore, window: Window) -> Part | None:
         found = work_list(store, ("detector",), window=window, least="info").to_pylist()
     except NoResultError:
         return Part(title, "", sentences, [], None) if sentences else None
-    rows = [{heading: row[name] for name, heading in ISSUE_COLUMNS} for row in found]
+    rows = renamed(found, ISSUE_COLUMNS)
     part = _table(title, rows, "Most lost node-hours first. Hours of issues of one job overlap.")
     return replace(part, sentences=sentences)
 

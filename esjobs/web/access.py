@@ -4,8 +4,9 @@ import hashlib
 import ipaddress
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from esjobs.core.clock import Clock, system_clock
@@ -13,11 +14,12 @@ from esjobs.core.errors import UsageError
 from esjobs.flags.answering.settings import WebSettings
 
 Role = Literal["nobody", "public", "site", "support", "coordinator", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
-"""Roles; each may do what those before it may."""
+ROLES: tuple[Role, ...] = get_args(Role)  # Roles; each may do what those before it may
+# Peers whose acts are counted; those seen longest ago are forgotten
 _MOST_PEERS = 4096
 # Acts and links of a peer: so many at once, then one in so many seconds
 _BURST, _EVERY_S = 30.0, 2.0
+# Characters of a name of a proxy, which goes into the journal
 _LONGEST_NAME = 200
 
 
@@ -97,20 +99,21 @@ class Access:
             return self._nobody
         groups = {each.strip() for each in _only(scope, self._settings.groups_header).split(",")}
         grants = [each for each in self._settings.roles if each.group in groups]
+        # somebody may be in several groups
         role = max((each.role for each in grants), key=ROLES.index, default=self._nobody.role)
-        sites = {site for each in grants for site in each.sites} if role == "site" else ()
-        return Reader(role, name, tuple(sorted(sites)))
+        return _reader(role, name, chain.from_iterable(each.sites for each in grants))
 
     def _program(self, secret: str) -> Reader:
         token = self._tokens.get(digest_of(secret))
         if token is None or self._clock().date() > token.until:
             raise UnauthorizedError("this token is unknown or has expired")
-        return Reader(token.role, token.name, tuple(sorted(token.sites)) if token.role == "site" else ())
+        return _reader(token.role, token.name, token.sites)
 
     def peer(self, scope: Mapping[str, Any]) -> str:
         """Return the peer that limits count: behind a trusted proxy whom it names last."""
         address = _address(scope)
         if self._is_trusted(scope):
+            # what stands before the last one is what the peer claims
             address = _only(scope, "x-forwarded-for").rpartition(",")[2].strip()[:64] or address
         try:
             parsed = ipaddress.ip_address(address)
@@ -124,8 +127,14 @@ class Access:
             peer = ipaddress.ip_address(_address(scope))
         except ValueError:
             return False
+        # a socket for both families sees an IPv4 peer as ``::ffff:192.0.2.1``
         mapped = getattr(peer, "ipv4_mapped", None)
         return any((mapped or peer) in network for network in self._networks)
+
+
+def _reader(role: Role, name: str, sites: Iterable[str]) -> Reader:
+    """Return a reader; roles above that of a site see all sites."""
+    return Reader(role, name, tuple(sorted({*sites})) if role == "site" else ())
 
 
 class Limits:
@@ -136,6 +145,7 @@ class Limits:
 
     def take(self, peer: str, now_s: float) -> None:
         """Count an act. Raises :class:`TooManyError` where the allowance is used up."""
+        # put back at the end: the order is that of the last acts
         left, since = self._peers.pop(peer, (_BURST, now_s))
         left = min(_BURST, left + (now_s - since) / _EVERY_S)
         self._peers[peer] = (max(left - 1, 0.0), now_s)

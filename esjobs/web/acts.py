@@ -32,12 +32,12 @@ from esjobs.web.request import AbsentError, Request
 
 _log = logging.getLogger(__name__)
 
+# Statements of a site, with the text of their notes
 SAID: Mapping[str, str] = {
     "value": "We corrected the value to {}.",
     "hardware": "The hardware list is: {}",
     "wrong": "This is wrong, because: {}",
 }
-"""Statements of a site, with the text of their notes."""
 _LONGEST_TEXT, _LARGEST_VALUE = 2000, 10_000.0
 
 
@@ -85,6 +85,7 @@ def answer(request: Request) -> Reply:
         "nonce": link.nonce,
     }
     _enter(request, entry, flag, entry["text"])
+    # the browser fetches the page: a reload does not send the form again
     return Reply(b"", status=303, location=request.path)
 
 
@@ -127,25 +128,40 @@ def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form
     if not request.reader.may("support"):
         return [], []
     of_name = [In("level", ("queue",)), In("name", (name,))]
-    notes = read_table(request.session.store, FLAG_NOTES, of_name).to_pylist()
     acts = read_table(request.session.store, ACTS, of_name).to_pylist()
-    waiting = _waiting(request, [each for each in _journal(request) if each.get("name") == name])
-    rows = [(f"{each['entered_at']:%Y-%m-%d %H:%M}", each["kind"], each["text"], "") for each in notes]
-    rows += [
-        (each["at"][:16].replace("T", " "), each["kind"], each["text"], "enters the next night")
-        for each in waiting
-    ]
+    rows = _answers(request, name)
     parts = [_table("Answers", ("time", "kind", "text", ""), rows)] if rows else []
     if not request.reader.may("coordinator"):
         return parts, []
-    acted = [
-        (f"{each['entered_at']:%Y-%m-%d %H:%M}", each["entered_by"], each["before"], each["after"])
-        for each in sorted(acts, key=lambda each: str(each["entered_at"]))
-    ]
-    parts += [_table("Acts", ("time", "who", "before", "after"), acted)] if acted else []
+    if acts:
+        acts.sort(key=lambda each: str(each["entered_at"]))
+        acted = [
+            (f"{each['entered_at']:{_MINUTE}}", each["entered_by"], each["before"], each["after"])
+            for each in acts
+        ]
+        parts.append(_table("Acts", ("time", "who", "before", "after"), acted))
     states = _states(request, "queue", name, None)
     is_open = any(each["state"] in STANDING_OPEN for each in states)
     return parts, [("Acknowledge", _acknowledgement(name))] if is_open and request.reader.name else []
+
+
+def _answers(request: Request, name: str) -> list[tuple[str, ...]]:
+    """Return what was entered about a queue, before the next night, too."""
+    of_name = [In("level", ("queue",)), In("name", (name,))]
+    notes = read_table(request.session.store, FLAG_NOTES, of_name).to_pylist()
+    waiting = _waiting(request, [each for each in _journal(request) if each.get("name") == name])
+    return [
+        *((f"{each['entered_at']:{_MINUTE}}", each["kind"], each["text"], "") for each in notes),
+        *((_minute(each), each["kind"], each["text"], "enters the next night") for each in waiting),
+    ]
+
+
+_MINUTE = "%Y-%m-%d %H:%M"
+
+
+def _minute(entry: Mapping[str, Any]) -> str:
+    """Return the time of an entry of the journal, which is a text there."""
+    return str(entry["at"])[:16].replace("T", " ")
 
 
 def _acknowledgement(name: str) -> Form:
@@ -161,6 +177,7 @@ def _acknowledgement(name: str) -> Form:
 def _enter(request: Request, entry: dict[str, Any], flag: Mapping[str, Any], after: str) -> None:
     if request.acting.journal is None:
         raise ForbiddenError("nothing can be entered here; the operator can allow it: web.journal")
+    # finds the entry of the journal for a line of the log, which names nobody
     number = secrets.token_hex(8)
     corepower = flag.get("corepower")
     before = f"{flag.get('state')}, declared {'-' if corepower is None else declared(corepower)}"
@@ -248,7 +265,7 @@ def _sent(request: Request, link: Link) -> list[Part]:
     mine = [each for each in _journal(request) if each.get("nonce") == link.nonce]
     waiting = {each["id"] for each in _waiting(request, mine)}
     said = [
-        f"{each['at'][:16].replace('T', ' ')} UTC: {visible(each['text'])} "
+        f"{_minute(each)} UTC: {visible(each['text'])} "
         f"({'the next night passes it on' if each['id'] in waiting else 'passed on'})"
         for each in mine
     ]
@@ -286,6 +303,7 @@ def _required(text: str) -> str:
         raise UsageError("the text is missing; go back and fill it in")
     if len(text) > _LONGEST_TEXT:
         raise UsageError(f"the text has {len(text):,} characters; at most {_LONGEST_TEXT:,} are accepted")
+    # halves of pairs, which no file in UTF-8 can hold
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError("the text is not valid UTF-8; type it again")
     return text
@@ -293,6 +311,7 @@ def _required(text: str) -> str:
 
 def _number(text: str | None) -> float:
     try:
+        # people of many countries type a decimal comma
         value = float((text or "").replace(",", "."))
     except ValueError:
         value = math.nan

@@ -11,15 +11,14 @@ from functools import cached_property
 
 from esjobs.core.errors import EsjobsError
 
-THREADS = 2
-"""Computations at a time: no more than processors, since each costs memory."""
+THREADS = 2  # Computations at a time: no more than processors, since each costs memory
 _MOST_B = 64 << 20
 _MOST_WAITING = 256
+# Seconds for which a reader waits; the computation goes on and is cached
 _LONGEST_S = 30.0
 _GZIP_FROM = 1024
 
-Key = tuple[str, str, str]
-"""State, address and format."""
+Key = tuple[str, str, str]  # State, address and format
 
 
 class OverloadedError(EsjobsError):
@@ -68,6 +67,7 @@ class Answers:
             self._flights[key] = flight
             flight.add_done_callback(lambda done: self._landed(key, done))
         try:
+            # shielded: others may wait for the same computation
             return await asyncio.wait_for(asyncio.shield(flight), _LONGEST_S)
         except TimeoutError:
             raise OverloadedError(
@@ -89,6 +89,7 @@ class Answers:
     def keep(self, key: Key, reply: Reply) -> None:
         """Cache a reply; the least recently used go where there is no room."""
         size = _size(reply)
+        # one large reply would drive out many
         if size > _MOST_B // 4:
             return
         with self._guard:
@@ -112,6 +113,7 @@ class Answers:
     async def _computed(self, key: Key, compute: Callable[[], Reply]) -> Reply:
         def work() -> Reply:
             reply = compute()
+            # compressed in a thread of the pool, not in the loop that serves everybody
             _ = reply.packed
             return reply
 
@@ -127,4 +129,5 @@ class Answers:
 
 
 def _size(reply: Reply) -> int:
+    # 1024: about what the objects around a body take
     return len(reply.body) + len(reply.packed or b"") + 1024

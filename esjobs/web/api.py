@@ -18,12 +18,12 @@ from esjobs.web.answers import Reply
 from esjobs.web.jobs import job_rows
 from esjobs.web.request import GoneError, Handler, Request
 
+# Types of formats
 MEDIA = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8; header=present",
     "arrow": "application/vnd.apache.arrow.stream",
 }
-"""Types of formats."""
 USUAL_ROWS, MOST_ROWS = 100, 1000
 MOST_MIN_JOBS = 1_000_000
 _METRICS = ("jobs", "core_h", "efficiency", "failure_rate")

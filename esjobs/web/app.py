@@ -89,6 +89,7 @@ class _Shelf:
             renewed = (shown.version, *key[1:])
             try:
                 self.answers.keep(renewed, computed[key](shown))
+            # what was asked before may have no answer in the next state
             except EsjobsError:
                 continue
             self._computed[renewed] = computed[key]
@@ -165,6 +166,7 @@ class Web:
         if route.private:
             self._limits.take(self._access.peer(incoming.scope), time.monotonic())
         if not reader.may(route.role):
+            # nobody can become more here: the page does not exist
             if not self._access.has_login and not reader.name:
                 raise AbsentError("This address leads nowhere.")
             raise ForbiddenError(f"this page requires the role {route.role}; yours is {reader.role}")
@@ -195,11 +197,13 @@ class Web:
             reply = await shelf.answers.once(partial(compute, shown))
             return self._response(incoming, reply, "")
         journal = self._acting.journal
+        # pages with entries change between two states, too
         acts = f".{journal.size()}" if route.acts and journal is not None else ""
         scope = f"{reader.scope}{acts}.{form}"
         etag = f'W/"{shown.version}.{scope}"'
         if _matches(incoming.headers.get("if-none-match", ""), etag):
             return Response(status_code=304, headers=self._headers(etag))
+        # the order of parameters makes no other answer
         query = urlencode([(name, each) for name in sorted(values) for each in values[name]])
         key = (shown.version, f"{path}?{query}", scope)
         reply = await shelf.answers.get(key, partial(shelf.remembered, key, compute, shown))
@@ -217,6 +221,7 @@ class Web:
         shown: Shown,
     ) -> Reply:
         now = shelf.source.now()
+        # the computation may go on after its reader has given up and let go of the state
         shown.take()
         try:
             session = shown.session
@@ -232,6 +237,7 @@ class Web:
         headers = (
             {"cache-control": "public, max-age=31536000, immutable"} if reply.lasting else self._headers(etag)
         )
+        # a copy of a redirect or of a page behind a link must not outlive it
         if reply.status != HTTPStatus.OK or not etag:
             headers = {"cache-control": "no-store"}
         if reply.next:
@@ -246,6 +252,7 @@ class Web:
         return _reading(incoming, body, reply.status, headers, reply.media)
 
     def _headers(self, etag: str) -> dict[str, str]:
+        # a shared cache may keep only what all readers see alike
         everybody = self._public and not self._access.has_login
         control = "public, max-age=60" if everybody else "private, no-cache"
         return {"etag": etag, "cache-control": control, "vary": "Accept, Accept-Encoding"}
@@ -301,17 +308,20 @@ async def _sent(incoming: Incoming) -> list[tuple[str, str]]:
 def _values(route: Route, sent: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """The parameters of a request. Raises :class:`UsageError` for one that the address does not have."""
     accepted = {each.name: each for each in route.parameters}
+    # read by :func:`_form`
+    ignored = ("format",) if len(route.forms) > 1 else ()
     values: dict[str, tuple[str, ...]] = {}
     for name, value in sent:
-        if name == "format" and len(route.forms) > 1:
+        if name in ignored:
             continue
-        if name not in accepted:
+        found = accepted.get(name)
+        if found is None:
             names = ", ".join(accepted) or "none"
             raise UsageError(f"unknown parameter '{name:.40}'; parameters here: {names}")
-        if name in values and not accepted[name].many:
+        if name in values and not found.many:
             raise UsageError(f"'{name}' occurs twice; use it once")
-        if accepted[name].choices and value not in ("", *accepted[name].choices):
-            raise UsageError(f"{name} must be one of {', '.join(accepted[name].choices)}; got '{value:.40}'")
+        if found.choices and value not in ("", *found.choices):
+            raise UsageError(f"{name} must be one of {', '.join(found.choices)}; got '{value:.40}'")
         values[name] = (*values.get(name, ()), value)
     return values
 
@@ -326,6 +336,7 @@ def _form(route: Route, incoming: Incoming) -> str:
     if len(route.forms) == 1:
         return route.forms[0]
     accept = incoming.headers.get("accept", "*/*")
+    # of equal ones the first: what the address usually answers
     found = max(route.forms, key=lambda form: _quality(accept, MEDIA[form].partition(";")[0]))
     if _quality(accept, MEDIA[found].partition(";")[0]) <= 0:
         raise NotAcceptableError(f"acceptable types here: {', '.join(MEDIA[form] for form in route.forms)}")

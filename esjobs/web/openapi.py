@@ -7,8 +7,7 @@ from esjobs.core.version import __version__
 from esjobs.web.api import MEDIA
 from esjobs.web.request import Parameter, Route
 
-PROBLEM = "application/problem+json"
-"""Type of errors, RFC 9457."""
+PROBLEM = "application/problem+json"  # Type of errors, RFC 9457
 _ROWS = {
     "type": "object",
     "required": ["meta", "rows", "next"],

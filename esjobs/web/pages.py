@@ -276,7 +276,9 @@ def jobs(request: Request) -> Reply:
     said = [] if rows.num_rows else ["No job matches."]
     form = Form("/jobs", (_where_field(request), _window_field(request)), "Show jobs")
     title = f"{count(n_jobs)} job{'s' * (n_jobs != 1)}"
-    parts = [Part("Jobs", about, said, [], table), same(_jobs_command(request), _jobs_python(request))]
+    command = " ".join(["esjobs jobs", *_options(request, "where", "window")])
+    elsewhere = same(command, f"session.jobs({', '.join(_keywords(request))})")
+    parts = [Part("Jobs", about, said, [], table), elsewhere]
     return page_of(request, ProfilePage(title, _conditions(request), parts, links, form))
 
 
@@ -472,7 +474,7 @@ def _window_field(request: Request) -> FormField:
 
 
 def _conditions(request: Request) -> str:
-    said = [*request.conditions, *([request.one("window") or ""] if request.one("window") else [])]
+    said = filter(None, (*request.conditions, request.one("window")))
     return visible("; ".join(said)) or "All stored jobs."
 
 
@@ -506,10 +508,6 @@ def _values(request: Request, name: str) -> tuple[str, ...]:
     return request.conditions if name == "where" else request.many(name)
 
 
-def _jobs_command(request: Request) -> str:
-    return " ".join(["esjobs jobs", *_options(request, "where", "window")])
-
-
 def _command(request: Request) -> str:
     order = {"ascending": ["--asc"], "descending": ["--desc"]}.get(request.one("order") or "", [])
     return " ".join(
@@ -521,15 +519,11 @@ def _command(request: Request) -> str:
     )
 
 
-def _jobs_python(request: Request) -> str:
-    return f"session.jobs({', '.join(_keywords(request, ('where',)))})"
-
-
 def _python(request: Request) -> str:
     order = {"ascending": ["descending=False"], "descending": ["descending=True"]}
     first = [repr(list(request.many("by"))), repr(list(request.many("metric") or ("jobs",)))]
     keywords = [
-        *_keywords(request, ("where",)),
+        *_keywords(request),
         *_one_keyword(request, "compare"),
         *_one_keyword(request, "sort"),
         *order.get(request.one("order") or "", []),
@@ -538,9 +532,9 @@ def _python(request: Request) -> str:
     return f"session.query({', '.join([*first, *keywords, *top])})"
 
 
-def _keywords(request: Request, names: Iterable[str]) -> list[str]:
-    lists = [f"{name}={list(_values(request, name))!r}" for name in names if _values(request, name)]
-    return [*lists, *_one_keyword(request, "window")]
+def _keywords(request: Request) -> list[str]:
+    where = [f"where={list(request.conditions)!r}"] if request.conditions else []
+    return [*where, *_one_keyword(request, "window")]
 
 
 def _one_keyword(request: Request, name: str) -> list[str]:

@@ -86,8 +86,8 @@ class ScopedStore:
         raise EsjobsError("a store of a reader is never written")
 
 
+# Tables without a name of a queue, also in sentences
 _ABOUT_RUNS = frozenset({"runs", "latest_runs", "references"})
-"""Tables without a name of a queue, also in sentences."""
 
 
 def scoped(shown: Shown, sites: Sequence[str]) -> Session:

@@ -82,9 +82,11 @@ def serve(
     config = uvicorn.Config(
         web.application(ours),
         http=_prompt(),
+        # whom to believe is a matter of :mod:`esjobs.web.access`
         proxy_headers=False,
         server_header=False,
         date_header=True,
+        # addresses may hold names of people, and the tokens of links
         access_log=False,
         log_level="warning",
         limit_concurrency=_MOST_CONNECTIONS,
@@ -125,6 +127,7 @@ def _prompt() -> "type[H11Protocol]":
         def _look(self) -> None:
             cycle: Any = self.cycle
             is_idle = cycle is None or cycle.response_complete
+            # the same as at the look before: nothing was asked in between
             if is_idle and cycle is self._last:
                 self.transport.abort()
             elif not self.transport.is_closing():
@@ -137,6 +140,7 @@ def _prompt() -> "type[H11Protocol]":
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # a restart need not wait until connections of the process before are forgotten
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

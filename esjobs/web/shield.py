@@ -12,11 +12,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
+# Content security policy of every answer
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Content security policy of every answer."""
+# Headers of every answer; pages behind a link never tell where a reader comes from
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -24,7 +25,6 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Headers of every answer; pages behind a link never tell where a reader comes from."""
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _LONGEST_ADDRESS = 8192
 _LARGEST_BODY = {"POST": 64 << 10}
@@ -84,6 +84,7 @@ class Shield:
             return 421, "This name leads elsewhere; the operator can allow it: esjobs web --host NAME."
         length = headers.get(b"content-length", b"0")
         if (
+            # a body in chunks does not say how long it becomes
             b"transfer-encoding" in headers
             or not length.isdigit()
             or int(length) > _LARGEST_BODY.get(scope["method"], 0)
@@ -103,6 +104,7 @@ async def refuse(send: Send, status: int, sentence: str) -> None:
     headers.append((b"cache-control", b"no-store"))
     if status == 503:
         headers.append((b"retry-after", b"2"))
+    # its body stays unread, so nothing can follow on this connection
     if status == 413:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -123,6 +123,7 @@ class Source:
         """Return the state to show, to be released after use."""
         shown = self.current()
         with self._switch:
+            # a newer state may have replaced and closed this one in between
             shown = self._shown or shown
             shown.take()
         return shown

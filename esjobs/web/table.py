@@ -58,6 +58,7 @@ def _groups_by(name: str, field: str, what: str) -> Route:
     return Route(f"{_API}/{name}", api.rows_of_groups(field), shows, (_WHERE, _WINDOW, *_PAGED), _ROWS)
 
 
+# Addresses for people
 PAGES: tuple[Route, ...] = (
     Route("/", pages.today, "Today: what the last night found and changed.", _WALL),
     Route("/pages/{folder}/{part}", pages.dashboard_part, "Scripts and rows of the dashboards."),
@@ -80,8 +81,8 @@ PAGES: tuple[Route, ...] = (
     Route("/ask", pages.ask, "A question to the jobs.", _GROUPS),
     Route("/health", api.health, "State of what is shown.", forms=("json",), role="nobody"),
 )
-"""Addresses for people."""
 
+# Addresses at which people enter something
 ACTS: tuple[Route, ...] = (
     Route("/a/{token}", acts.answer_form, "A finding, and a form to answer.", role="nobody", private=True),
     Route(
@@ -112,8 +113,8 @@ ACTS: tuple[Route, ...] = (
         private=True,
     ),
 )
-"""Addresses at which people enter something."""
 
+# Addresses for programs
 ROWS: tuple[Route, ...] = (
     _rows_of("flags", "Deviations with verdicts, of the latest run."),
     _rows_of("factors", "Speed factors, of the latest run."),
@@ -145,4 +146,3 @@ ROWS: tuple[Route, ...] = (
     Route(f"{_API}/query", api.query, "Groups of jobs by any field.", (*_QUERY, *_PAGED), _ROWS),
     Route(f"{_API}/health", api.health, "State of what is shown.", forms=("json",), role="nobody"),
 )
-"""Addresses for programs."""

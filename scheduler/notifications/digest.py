@@ -1,6 +1,6 @@
 """View of a message for its templates: grouped notices, formatted numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
@@ -130,26 +130,35 @@ def digest_of(
     address of the form for an answer.
     """
     flags = [notice for notice in notices if notice.is_flag]
-    groups = []
+    updated = [n.deviation or 0.0 for n in flags if n.kind in ("opened", "reopened", "candidate")]
+    nights = [notice.night for notice in notices]
+    return Digest(
+        id=name,
+        recipient=recipient,
+        role=role,
+        groups=tuple(_groups(flags, link, answer)),
+        alerts=_alerts(notices),
+        nights=(min(nights), max(nights)),
+        whose=_whose(flags),
+        slower=min(updated, default=0.0) < 0,
+        faster=max(updated, default=0.0) > 0,
+    )
+
+
+def _groups(flags: Sequence[Notice], link: str | None, answer: Callable[[Notice], str]) -> Iterator[Group]:
+    """Yield the flags of each kind, as many as a message shows."""
     for kind in KINDS:
         of_kind = sorted((notice for notice in flags if notice.kind == kind), key=_order)
         if of_kind:
             shown = of_kind[:MOST_LINES]
             lines = tuple(replace(line_of(one, link), answer=answer(one)) for one in shown)
-            groups.append(Group(kind, lines, len(of_kind) - len(shown)))
-    alerts = sorted((n for n in notices if not n.is_flag), key=lambda n: (KINDS.index(n.kind), n.night, n.id))
-    updated = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
-    return Digest(
-        id=name,
-        recipient=recipient,
-        role=role,
-        groups=tuple(groups),
-        alerts=tuple(Alert(n.kind, n.severity, visible(n.subject), visible(n.text)) for n in alerts),
-        nights=(min(notice.night for notice in notices), max(notice.night for notice in notices)),
-        whose=_whose(flags),
-        slower=any(deviation < 0 for deviation in updated),
-        faster=any(deviation > 0 for deviation in updated),
-    )
+            yield Group(kind, lines, len(of_kind) - len(shown))
+
+
+def _alerts(notices: Sequence[Notice]) -> tuple[Alert, ...]:
+    others = [notice for notice in notices if not notice.is_flag]
+    others.sort(key=lambda notice: (KINDS.index(notice.kind), notice.night, notice.id))
+    return tuple(Alert(n.kind, n.severity, visible(n.subject), visible(n.text)) for n in others)
 
 
 def _whose(flags: Sequence[Notice]) -> str:
@@ -175,16 +184,20 @@ def _text(value: Value | None, form: Callable[[Value], str]) -> str:
     return "-" if value is None else form(value)
 
 
+def _shown(text: str | None, missing: str = "") -> str:
+    return visible(text or missing)
+
+
 def line_of(notice: Notice, link: str | None = None) -> Line:
     """Format a flag."""
     low, high = notice.deviation_low, notice.deviation_high
     unit = f" {visible(notice.benchmark)}" if notice.benchmark else ""
-    work = notice.processing_type or ""
+    is_of_all = notice.processing_type == ALL_TYPES
     return Line(
-        name=visible(notice.name or "-"),
-        site=visible(notice.site or "-"),
+        name=_shown(notice.name, "-"),
+        site=_shown(notice.site, "-"),
         noun=noun(notice.level or "queue", 1),
-        work="all processing types" if work == ALL_TYPES else visible(work) or "-",
+        work="all processing types" if is_of_all else _shown(notice.processing_type, "-"),
         declared=_text(notice.corepower, lambda value: f"{declared(value)}{unit} per core"),
         measured=_measured(notice, unit),
         deviation=_text(notice.deviation, signed_percent),
@@ -193,14 +206,14 @@ def line_of(notice: Notice, link: str | None = None) -> Line:
         since=_text(notice.since, date.isoformat),
         window=_window(notice),
         sentence=visible(notice.text),
-        evidence=visible(notice.evidence or ""),
+        evidence=_shown(notice.evidence),
         reasons=tuple(map(visible, notice.reasons)),
         basis=_basis(notice),
         checks=tuple(visible(notice.checks).split(SEPARATOR)) if notice.checks else (),
-        refuted_by=visible(notice.refuted_by or ""),
+        refuted_by=_shown(notice.refuted_by),
         also=tuple(map(visible, notice.also)),
-        link="" if link is None else link_to(link, notice),
-        slower=None if not notice.deviation else notice.deviation < 0,
+        link=link_to(link, notice) if link else "",
+        slower=notice.deviation < 0 if notice.deviation else None,
     )
 
 

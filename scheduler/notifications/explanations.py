@@ -22,9 +22,7 @@ _BASIS = ("n_jobs", "n_tasks", "estimate_low", "estimate_high", "checks", "refut
 
 def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, tuple[str, ...]]:
     """Return, by flag, the causes of its deviation and its change points, of the runs of the events."""
-    runs = sorted({event["run"] for event in events if event["run"] is not None})
-    if not runs:
-        return {}
+    runs = _runs(events)
     causes: dict[Flag, dict[str, None]] = defaultdict(dict)
     for row in _rows(store, DECOMPOSITION, runs, "largest", "reason"):
         # one row per part of the deviation; the largest has the sentence about all of them
@@ -53,29 +51,37 @@ class Basis:
 
 def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, Basis]:
     """Return, by flag, the jobs behind the verdicts of some events; two requests, none without events."""
-    runs = tuple(sorted({event["run"] for event in events if event["run"] is not None}))
+    runs = _runs(events)
     if not runs:
         return {}
     names = tuple(sorted({event["name"] for event in events}))
     seen = {(_flag(event, "run"), event["deviation"]) for event in events}
     lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_groups"]).to_pylist()
-    sites = {tuple(row[key] for key in _LINE): row["n_groups"] for row in lines}
+    sites = {_key(row): row["n_groups"] for row in lines}
     columns = ["run", *_FLAG[1:], "method", "deviation", *_BASIS]
     flags = read_table(store, FLAGS, [In("run", runs), In("name", names)], columns).to_pylist()
-    return {
-        _flag(row, "run"): Basis(
-            n_groups=sites.get(tuple(row[key] for key in _LINE)), **{name: row[name] for name in _BASIS}
-        )
-        for row in flags
-        # one row per method: the one that the event followed
-        if (_flag(row, "run"), row["deviation"]) in seen
-    }
+    # one row per method: the one that the event followed
+    followed = [row for row in flags if (_flag(row, "run"), row["deviation"]) in seen]
+    return {_flag(row, "run"): _basis(row, sites.get(_key(row))) for row in followed}
+
+
+def _basis(row: Mapping[str, Any], n_groups: int | None) -> Basis:
+    return Basis(n_groups=n_groups, **{name: row[name] for name in _BASIS})
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[key] for key in _LINE)
+
+
+def _runs(events: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(sorted({event["run"] for event in events if event["run"] is not None}))
 
 
 def _rows(store: JobStore, table: Table, runs: Sequence[str], *columns: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read_table(
-        store, table, [In("speed_run", tuple(runs))], [*_FLAG, *columns]
-    ).to_pylist()
+    if not runs:
+        return []
+    where = [In("speed_run", tuple(runs))]
+    rows: list[dict[str, Any]] = read_table(store, table, where, [*_FLAG, *columns]).to_pylist()
     return rows
 
 

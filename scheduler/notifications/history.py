@@ -12,7 +12,7 @@ from esjobs.schema.notifications import NOTIFICATIONS, REPETITION, WAITING
 from esjobs.store.base import JobStore
 from scheduler.notifications.gathering import flag_notices
 from scheduler.notifications.notices import Notice
-from scheduler.notifications.repetition import name_of
+from scheduler.notifications.repetition import Name, name_of
 
 _UNREAD = (REPETITION, "abandoned")  # States of entries that are never delivered
 _MAILED = (*WAITING, "sent")
@@ -48,30 +48,34 @@ class History:
 
     def first_messages(self, recipient: str, notices: Iterable[Notice]) -> tuple[str, ...]:
         """Return the first messages to a recipient about the queues of some notices, oldest first."""
-        names = {name_of(notice) for notice in notices if notice.is_flag}
-        found: dict[str, None] = {}
-        own = [one for one in self.messages if one.recipient == recipient]
+        own = [one for one in self.messages if one.recipient == recipient and one.name]
         own.sort(key=lambda one: one.first_at)
-        for name in sorted(names):
+        first = {}
+        for name in sorted(_names(notices)):
             changes = {change.id for change in self.changes if name_of(change) == name}
-            first = next((one.name for one in own if one.name and one.notices & changes), None)
-            if first is not None:
-                found[first] = None
-        return tuple(found)
+            first[name] = next((one.name for one in own if one.notices & changes), None)
+        return tuple(dict.fromkeys(filter(None, first.values())))
+
+
+NO_HISTORY = History()
+
+
+def _names(notices: Iterable[Notice]) -> set[Name]:
+    return {name_of(notice) for notice in notices if notice.is_flag}
 
 
 def history_of(store: JobStore, notices: Iterable[Notice], last: date) -> History:
     """Return the history of the names in some notices, up to a night. Two requests if there are any."""
-    names = {name_of(notice) for notice in notices if notice.is_flag}
+    names = _names(notices)
     if not names:
-        return History()
-    where = [In("name", tuple(sorted({name for _, name in names})))]
+        return NO_HISTORY
     # a queue and a CPU model may have one name: the level is compared below
+    where = [In("name", tuple(sorted({name for _, name in names})))]
     rows = read_table(store, FLAG_EVENTS, where).to_pylist()
     rows.sort(key=lambda row: (row["night"], row["position"] or 0))
     changes = [change for change in flag_notices(rows) if name_of(change) in names]
     if not changes:
-        return History()
+        return NO_HISTORY
     days = Days("night", min(change.night for change in changes), last + timedelta(days=1))
     sent = read_table(store, NOTIFICATIONS, [days], _COLUMNS).to_pylist()
     return History(changes, [_message(row) for row in sent])

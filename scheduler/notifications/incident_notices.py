@@ -13,8 +13,7 @@ from esjobs.today.sentences import command
 from esjobs.today.states import Incident
 from scheduler.notifications.notices import Kind, Notice, Severity
 
-STILL_ON = (2, 3, 7, 14)
-"""Nights of an incident on which a message says that it lasts; later once a week."""
+STILL_ON = (2, 3, 7, 14)  # Nights of an incident on which a message says that it lasts; later once a week
 _KINDS: dict[str | None, Kind] = {
     "opened": "incident_opened",
     "reopened": "incident_opened",

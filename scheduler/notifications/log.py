@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import Days, Filter, In
+from esjobs.publish.publication import read_table
 from esjobs.schema.notifications import NOTIFICATIONS
 from esjobs.store.base import JobStore
 from scheduler.notifications.notices import read
@@ -23,14 +24,11 @@ def log_rows(
     last: date | None = None,
 ) -> pa.Table:
     """Return rows of ``notifications``, newest first, with later answers of sites in ``answers``."""
-    where: list[Filter] = []
-    if recipients:
-        where.append(In("recipient", tuple(recipients)))
-    if states:
-        where.append(In("state", tuple(states)))
-    if first is not None or last is not None:
+    chosen = (("recipient", tuple(recipients)), ("state", tuple(states)))
+    where: list[Filter] = [In(name, values) for name, values in chosen if values]
+    if first or last:
         where.append(Days("night", first or date.min, last or date.max))
-    rows = [row for batch in store.read(NOTIFICATIONS, where) for row in batch.to_pylist()]
+    rows = read_table(store, NOTIFICATIONS, where).to_pylist()
     rows.sort(key=lambda row: (-row["first_at"].timestamp(), row["recipient"], row["notification"]))
     answers = answers_by_name(store)
     for row in rows:

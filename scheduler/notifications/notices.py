@@ -134,12 +134,3 @@ def _notice(row: dict[str, Any]) -> Notice:
         if row[name] is not None:
             row[name] = kind.fromisoformat(row[name])
     return Notice(**row | {name: tuple(row[name]) for name in ("reasons", "also")})
-
-
-def at_least(severity: Severity, least: Severity) -> bool:
-    """True if ``severity`` is at or above ``least``.
-
-    >>> at_least("warning", "info"), at_least("info", "critical")
-    (True, False)
-    """
-    return SEVERITIES.index(severity) >= SEVERITIES.index(least)

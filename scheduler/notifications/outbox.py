@@ -15,7 +15,7 @@ from esjobs.core.words import DEVIATION_LIMIT
 from esjobs.publish.publication import read_table, rows_table, tidy
 from esjobs.schema.notifications import DUPLICATE, NOTIFICATIONS, REPETITION, WITHHELD
 from esjobs.store.base import JobStore
-from scheduler.notifications.history import History
+from scheduler.notifications.history import NO_HISTORY, History
 from scheduler.notifications.notices import Notice, read, written
 from scheduler.notifications.repetition import lasting, repeated
 from scheduler.notifications.rules import takes
@@ -143,7 +143,7 @@ def queued(
     existing: Collection[Entry],
     draft: Draft,
     reported: Reported = lambda *_: (),
-    history: History | None = None,
+    history: History = NO_HISTORY,
     limit: float = DEVIATION_LIMIT,
 ) -> list[Entry]:
     """Return new entries: per recipient one, of the notices it takes and that no ``existing`` entry has.
@@ -151,26 +151,31 @@ def queued(
     ``reported`` notices, and repetitions of its ``history``, get entries of their own that are not sent.
     ``limit``: accepted relative deviation.
     """
-    history = history or History()
     entries = []
     for recipient in recipients:
         before = [entry for entry in existing if entry.recipient == recipient.name]
-        received = {notice for entry in before for notice in entry.notices.split()}
-        new = [notice for notice in notices if notice.id not in received and takes(recipient, notice)]
+        new = _unseen(recipient, notices, before)
         same = reported(before, new)
-        if same:
-            note = "already sent as a change of another night"
-            entries.append(replace(draft(recipient, same), state=DUPLICATE, error=note))
         rest = [notice for notice in new if notice not in same]
         sent = history.read_by(recipient.name) | {notice.id for notice in same}
         news, repetitions = repeated(rest, history.changes, sent, limit)
-        if repetitions:
-            note = "repeats an earlier message about the queue or CPU model"
-            entries.append(replace(draft(recipient, repetitions), state=REPETITION, error=note))
+        for unsent, state, note in ((same, DUPLICATE, _DUPLICATE), (repetitions, REPETITION, _REPETITION)):
+            if unsent:
+                entries.append(replace(draft(recipient, unsent), state=state, error=note))
         if news:
             entry = following(draft(recipient, news), history)
             entries.append(_on_its_way(entry, recipient, settings))
     return entries
+
+
+def _unseen(recipient: Recipient, notices: Sequence[Notice], before: Sequence[Entry]) -> list[Notice]:
+    """Return the notices that a recipient takes and that none of its entries has."""
+    received = {notice for entry in before for notice in entry.notices.split()}
+    return [notice for notice in notices if notice.id not in received and takes(recipient, notice)]
+
+
+_DUPLICATE = "already sent as a change of another night"
+_REPETITION = "repeats an earlier message about the queue or CPU model"
 
 
 def following(entry: Entry, history: History) -> Entry:

@@ -13,7 +13,7 @@ from esjobs.core.extras import require
 from esjobs.core.numbers import MINUS, exact_percent, signed_interval, signed_percent
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES
-from scheduler.notifications.notices import Notice
+from scheduler.notifications.notices import Kind, Notice
 
 if TYPE_CHECKING:
     from PIL import ImageDraw, ImageFont
@@ -37,47 +37,66 @@ class Picture:
     alt: str
 
 
+@dataclass(frozen=True)
+class _Bar:
+    """A deviation with its 90 % interval, and its label."""
+
+    kind: Kind
+    label: str
+    deviation: float
+    low: float
+    high: float
+
+    @property
+    def colour(self) -> str:
+        """Colour of the interval and its number."""
+        if self.kind == "closed":
+            return _CLOSED
+        return _SLOWER if self.deviation < 0 else _FASTER
+
+
 def picture_of(notices: Sequence[Notice], limit: float) -> Picture | None:
     """Draw the deviations of some notices: confirmed ones before others, largest first.
 
     ``limit``: accepted relative deviation, drawn as a band. None if there are none.
     Raises :class:`MissingExtraError` without Pillow.
     """
-    drawn = [
-        notice
-        for notice in notices
-        if notice.kind in DRAWN_KINDS
-        and None not in (notice.deviation, notice.deviation_low, notice.deviation_high)
-    ]
-    drawn.sort(
-        key=lambda one: (DRAWN_KINDS.index(one.kind) > 1, -abs(one.deviation or 0.0), one.name or "", one.id)
-    )
-    left_out = len(drawn) - MOST_ROWS
-    drawn = drawn[:MOST_ROWS]
-    if not drawn:
+    drawn = sorted((one for one in notices if one.kind in DRAWN_KINDS), key=_order)
+    found = [_bar(one, *values) for one in drawn if None not in (values := _values(one))]
+    if not found:
         return None
+    bars = found[:MOST_ROWS]
     alt = "; ".join(
-        f"{visible(_label(one))}: "
-        + signed_interval(one.deviation or 0.0, one.deviation_low or 0.0, one.deviation_high or 0.0)
-        for one in drawn[:10]
+        f"{visible(bar.label)}: {signed_interval(bar.deviation, bar.low, bar.high)}" for bar in bars[:10]
     )
-    return Picture(_drawn(drawn, limit, max(left_out, 0)), f"Deviation from the declared corepower. {alt}")
+    png = _drawn(bars, limit, len(found) - len(bars))
+    return Picture(png, f"Deviation from the declared corepower. {alt}")
 
 
-def _label(notice: Notice) -> str:
+def _order(notice: Notice) -> tuple[bool, float, str, str]:
+    is_confirmed = DRAWN_KINDS.index(notice.kind) <= 1
+    return not is_confirmed, -abs(notice.deviation or 0.0), notice.name or "", notice.id
+
+
+def _values(notice: Notice) -> tuple[Any, ...]:
+    return notice.deviation, notice.deviation_low, notice.deviation_high
+
+
+def _bar(notice: Notice, *values: float) -> _Bar:
     work = notice.processing_type
-    return (notice.name or "-") + ("" if work in (None, ALL_TYPES) else f", {work}")
+    label = (notice.name or "-") + ("" if work in (None, ALL_TYPES) else f", {work}")
+    return _Bar(notice.kind, label, *values)
 
 
-def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
+def _drawn(bars: Sequence[_Bar], limit: float, left_out: int) -> bytes:
     fonts = _pillow("ImageFont")
     font = fonts.load_default(size=13 * _SCALE)
     small = fonts.load_default(size=12 * _SCALE)
-    labels = [_fitting(_ascii(_label(one)), font, 0.42 * WIDTH * _SCALE) for one in rows]
+    labels = [_fitting(_ascii(bar.label), font, 0.42 * WIDTH * _SCALE) for bar in bars]
     left: float = _SIDE * 2 + max(font.getlength(label) for label in labels) / _SCALE
     right = WIDTH - _SIDE - 74
-    height = _TOP + _ROW * len(rows) + _BOTTOM
-    low, high = _range(rows, limit)
+    height = _TOP + _ROW * len(bars) + _BOTTOM
+    low, high = _range(bars, limit)
 
     def x(value: float) -> float:
         return (left + (min(max(value, low), high) - low) / (high - low) * (right - left)) * _SCALE
@@ -85,37 +104,35 @@ def _drawn(rows: Sequence[Notice], limit: float, left_out: int) -> bytes:
     image = _pillow("Image").new("RGB", (WIDTH * _SCALE, height * _SCALE), "white")
     draw = _pillow("ImageDraw").Draw(image)
     top, bottom = _TOP * _SCALE, (height - _BOTTOM) * _SCALE
+    below = bottom + 5 * _SCALE
     draw.rectangle((x(-limit), top, x(limit), bottom), fill=_BAND)
     for tick in _ticks(low, high, right - left):
         draw.line((x(tick), top, x(tick), bottom), fill=_FAINT if tick == 0 else _GRID, width=_SCALE)
-        draw.text((x(tick), bottom + 5 * _SCALE), _drawn_percent(tick), font=small, fill=_FAINT, anchor="mt")
+        draw.text((x(tick), below), _drawn_percent(tick), font=small, fill=_FAINT, anchor="mt")
     title = f"Deviation from declared corepower, 90 % intervals; shaded: within {exact_percent(limit)}"
     draw.text((_SIDE * _SCALE, 6 * _SCALE), title, font=small, fill=_FAINT, anchor="lt")
     if left_out:
         note = f"{left_out} more are not shown"
-        draw.text((_SIDE * _SCALE, bottom + 5 * _SCALE), note, font=small, fill=_FAINT, anchor="lt")
-    for number, (one, label) in enumerate(zip(rows, labels, strict=True)):
+        draw.text((_SIDE * _SCALE, below), note, font=small, fill=_FAINT, anchor="lt")
+    for number, (bar, label) in enumerate(zip(bars, labels, strict=True)):
         y = (_TOP + _ROW * (number + 0.5)) * _SCALE
-        deviation = one.deviation or 0.0
-        colour = _CLOSED if one.kind == "closed" else _SLOWER if deviation < 0 else _FASTER
         draw.text((_SIDE * _SCALE, y), label, font=font, fill=_INK, anchor="lm")
-        draw.line(
-            (x(one.deviation_low or 0.0), y, x(one.deviation_high or 0.0), y), fill=colour, width=2 * _SCALE
-        )
-        for end in (one.deviation_low or 0.0, one.deviation_high or 0.0):
-            _end(draw, x(end), y, colour, beyond=end > high, before=end < low)
-        radius = 4.5 * _SCALE
-        fill = "white" if one.kind == "candidate" else colour
-        draw.ellipse(
-            (x(deviation) - radius, y - radius, x(deviation) + radius, y + radius), fill, colour, 2 * _SCALE
-        )
-        draw.text(
-            ((WIDTH - _SIDE) * _SCALE, y), _drawn_percent(deviation), font=font, fill=colour, anchor="rm"
-        )
+        draw.line((x(bar.low), y, x(bar.high), y), fill=bar.colour, width=2 * _SCALE)
+        for end in (bar.low, bar.high):
+            _end(draw, x(end), y, bar.colour, beyond=end > high, before=end < low)
+        _dot(draw, x(bar.deviation), y, bar)
+        at = ((WIDTH - _SIDE) * _SCALE, y)
+        draw.text(at, _drawn_percent(bar.deviation), font=font, fill=bar.colour, anchor="rm")
     stream = io.BytesIO()
     # 32 colours suffice for edges of letters, and make a file of some 10 kB
     image.quantize(32).save(stream, "PNG", optimize=True)
     return stream.getvalue()
+
+
+def _dot(draw: "ImageDraw.ImageDraw", at: float, y: float, bar: _Bar) -> None:
+    # not confirmed ones are hollow
+    radius, fill = 4.5 * _SCALE, "white" if bar.kind == "candidate" else bar.colour
+    draw.ellipse((at - radius, y - radius, at + radius, y + radius), fill, bar.colour, 2 * _SCALE)
 
 
 def _pillow(module: str) -> Any:
@@ -134,9 +151,9 @@ def _end(
         draw.line((at, y - size, at, y + size), fill=colour, width=2 * _SCALE)
 
 
-def _range(rows: Sequence[Notice], limit: float) -> tuple[float, float]:
-    low = min(-1.4 * limit, *((one.deviation_low or 0.0) * 1.08 for one in rows))
-    high = max(1.4 * limit, *((one.deviation_high or 0.0) * 1.08 for one in rows))
+def _range(bars: Sequence[_Bar], limit: float) -> tuple[float, float]:
+    low = min(-1.4 * limit, *(bar.low * 1.08 for bar in bars))
+    high = max(1.4 * limit, *(bar.high * 1.08 for bar in bars))
     return max(low, -1.0), min(high, _FURTHEST)
 
 

@@ -7,8 +7,9 @@ sent before. Nothing here reads or writes.
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from esjobs.core.words import ALL_TYPES
 from scheduler.notifications.notices import Notice
@@ -44,19 +45,24 @@ def repeated(
     gets the other kinds of work with the same deviation (``also``). Only flags are repeated: a notice about
     users, incidents or the service is recognised by its id alone.
     """
-    wanted = {notice.id: notice for notice in new if notice.is_flag}
-    changes = {notice.id: notice for notice in history if notice.is_flag} | wanted
-    by_name: dict[Name, list[Notice]] = defaultdict(list)
-    for notice in changes.values():
-        by_name[name_of(notice)].append(notice)
-    news: dict[str, Notice] = {notice.id: notice for notice in new if not notice.is_flag}
+    flags: dict[str, Notice] = {}
+    news: dict[str, Notice] = {}
+    for notice in new:
+        (flags if notice.is_flag else news)[notice.id] = notice
+    by_name: dict[Name, dict[str, Notice]] = defaultdict(dict)
+    for notice in (*(one for one in history if one.is_flag), *flags.values()):
+        by_name[name_of(notice)][notice.id] = notice
     for of_name in by_name.values():
-        story = _Story(limit, wanted, sent)
-        for night in sorted({notice.night for notice in of_name}):
-            story.go_on([notice for notice in of_name if notice.night == night])
-        news |= story.news
+        news |= _news(of_name.values(), _Story(limit, flags, sent))
     order = [notice.id for notice in new]
-    return [news[each] for each in order if each in news], [one for one in new if one.id not in news]
+    return [*filter(None, map(news.get, order))], [one for one in new if one.id not in news]
+
+
+def _news(notices: Iterable[Notice], story: "_Story") -> dict[str, Notice]:
+    """Return the news about one name by id, night by night."""
+    for _, night in groupby(sorted(notices, key=lambda one: one.night), key=lambda one: one.night):
+        story.go_on(list(night))
+    return story.news
 
 
 @dataclass
@@ -84,47 +90,47 @@ class _Story:
             self._happened(change, is_read=is_read)
 
     def _repeats(self, change: Notice, closing: Collection[str | None]) -> bool:
-        work = change.processing_type or ""
-        left = {other: size for other, size in self.open.items() if other not in closing}
         match change.kind:
             case "opened" | "reopened":
                 return self._covers(change)
-            # the end of one kind of work is no news while another still deviates by as much
             case "closed":
-                size = self.open.get(work)
-                if any(agree(size, other, self.limit) for other in left.values()):
-                    return True
-                return work in self.covered and not self._was_read(size)
+                return self._is_end_covered(change, closing)
             case "candidate":
-                others = (size for other, size in self.candidates.items() if other != work)
-                return bool(self.open) or any(agree(change.deviation, size, self.limit) for size in others)
+                others = self._others(self.candidates, {change.processing_type or ""})
+                return bool(self.open) or self._agrees(change.deviation, others)
             case "withdrawn":
-                size = self.candidates.get(work)
-                others = (size for other, size in self.candidates.items() if other not in closing)
-                return (
-                    bool(self.open)
-                    or any(agree(size, other, self.limit) for other in others)
-                    or _topic(change) in self.said
-                )
+                size = self.candidates.get(change.processing_type or "")
+                others = self._others(self.candidates, closing)
+                return bool(self.open) or self._agrees(size, others) or _topic(change) in self.said
             case _:
                 return _topic(change) in self.said
+
+    def _is_end_covered(self, change: Notice, closing: Collection[str | None]) -> bool:
+        """True if the end of one kind of work is no news: another still deviates by as much."""
+        work = change.processing_type or ""
+        size = self.open.get(work)
+        if self._agrees(size, self._others(self.open, closing)):
+            return True
+        return work in self.covered and not self._agrees(size, [read for _, read in self.read.values()])
+
+    @staticmethod
+    def _others(sizes: Mapping[str, float | None], but: Collection[str | None]) -> list[float | None]:
+        return [size for work, size in sizes.items() if work not in but]
+
+    def _agrees(self, size: float | None, others: Iterable[float | None]) -> bool:
+        return any(agree(size, other, self.limit) for other in others)
 
     def _covers(self, change: Notice) -> bool:
         # A sent deviation agrees with this one and still holds, perhaps in another kind of work.
         work = change.processing_type or ""
-        remaining = [size for other, size in self.open.items() if other != work]
+        remaining = self._others(self.open, {work})
         for identity, size in self.read.values():
-            if not agree(size, change.deviation, self.limit):
-                continue
-            if any(agree(size, other, self.limit) for other in remaining):
+            if agree(size, change.deviation, self.limit) and self._agrees(size, remaining):
                 leader = self.news.get(identity)
                 if leader is not None and work != leader.processing_type:
                     self.news[identity] = replace(leader, also=tuple(sorted({*leader.also, work})))
                 return True
         return False
-
-    def _was_read(self, size: float | None) -> bool:
-        return any(agree(size, other, self.limit) for _, other in self.read.values())
 
     def _happened(self, change: Notice, *, is_read: bool) -> None:
         work = change.processing_type or ""
@@ -132,27 +138,34 @@ class _Story:
             self.said.add(_topic(change))
         match change.kind:
             case "opened" | "reopened":
-                self.candidates.pop(work, None)
-                self.open[work] = change.deviation
-                # removed first: the order of what was read decides which message names this work
-                self.read.pop(work, None)
-                if is_read:
-                    self.covered.discard(work)
-                    self.read[work] = (change.id, change.deviation)
-                else:
-                    self.covered.add(work)
+                self._opened(work, change, is_read=is_read)
             case "closed":
                 size = self.open.pop(work, None)
                 if is_read:
-                    self.read = {
-                        other: (identity, read)
-                        for other, (identity, read) in self.read.items()
-                        if other != work and not agree(size, read, self.limit)
-                    }
+                    self._forget(work, size)
             case "candidate":
                 self.candidates[work] = change.deviation
             case "withdrawn":
                 self.candidates.pop(work, None)
+
+    def _opened(self, work: str, change: Notice, *, is_read: bool) -> None:
+        self.candidates.pop(work, None)
+        self.open[work] = change.deviation
+        # removed first: the order of what was read decides which message names this work
+        self.read.pop(work, None)
+        if is_read:
+            self.covered.discard(work)
+            self.read[work] = (change.id, change.deviation)
+        else:
+            self.covered.add(work)
+
+    def _forget(self, work: str, size: float | None) -> None:
+        """Forget what was read of a kind of work, and of those that agreed with it."""
+        self.read = {
+            other: (identity, read)
+            for other, (identity, read) in self.read.items()
+            if other != work and not agree(size, read, self.limit)
+        }
 
 
 def _order(notice: Notice) -> tuple[bool, str]:

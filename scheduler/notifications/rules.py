@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from esjobs.schema.today import EVERYWHERE
-from scheduler.notifications.notices import INCIDENT_KINDS, ROLE_KINDS, SITE_KINDS, Notice, at_least
+from scheduler.notifications.notices import INCIDENT_KINDS, ROLE_KINDS, SEVERITIES, SITE_KINDS, Notice
 from scheduler.notifications.settings import Recipient
 
 # States of flags that were sent to their site, which also receives their end
@@ -17,7 +17,7 @@ def takes(recipient: Recipient, notice: Notice) -> bool:
     """
     if notice.kind not in (recipient.kinds or ROLE_KINDS[recipient.role]):
         return False
-    if not at_least(notice.severity, recipient.severity):
+    if SEVERITIES.index(notice.severity) < SEVERITIES.index(recipient.severity):
         return False
     if recipient.role == "site" and not _may_be_sent(notice):
         return False

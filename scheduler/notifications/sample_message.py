@@ -38,31 +38,29 @@ def try_recipients(
     chosen = [_recipient(mailer.settings, name) for name in names] or mailer.settings.recipients_of(())[0]
     if not chosen:
         raise UsageError("no recipients in the settings; add [[notify.recipients]]")
-    store, trouble = None, ""
+    store, names_known, trouble = None, [], []
     try:
         store = open_store()
         names_known = known_names(store)
     except StoreError as error:
-        names_known, trouble = [], f"patterns were not checked, and this test is not in the log: {error}"
-    tried, entries = [], []
-    for recipient in chosen:
-        entry, ended = _try(recipient, mailer)
-        entries.append(ended)
-        notes = [
-            *_patterns(recipient, names_known),
-            *_insecure(recipient),
-            *_withheld(recipient, mailer),
-            *([trouble] if trouble else []),
-        ]
-        outcome = "sent" if ended.state == "sent" else "failed"
-        to = (recipient.name, recipient.channel, entry.address)
-        tried.append(Tried(*to, outcome, ended.error or "", "; ".join(notes)))
+        trouble = [f"patterns were not checked, and this test is not in the log: {error}"]
+    entries = [_try(recipient, mailer) for recipient in chosen]
+    tried = []
+    for recipient, entry in zip(chosen, entries, strict=True):
+        notes = [*_patterns(recipient, names_known), *_insecure(recipient), *_withheld(recipient, mailer)]
+        tried.append(_tried(recipient, entry, [*notes, *trouble]))
     if store is not None and not trouble:
         with suppress(StoreError), mailer.lease(store).turn(mailer.wait_s):
             outbox = Outbox(store)
             outbox.put(entries)
             outbox.tidy()
     return tried
+
+
+def _tried(recipient: Recipient, entry: Entry, notes: Sequence[str]) -> Tried:
+    outcome = "sent" if entry.state == "sent" else "failed"
+    to = (recipient.name, recipient.channel, entry.address)
+    return Tried(*to, outcome, entry.error or "", "; ".join(notes))
 
 
 def _recipient(settings: NotifySettings, name: str) -> Recipient:
@@ -75,12 +73,12 @@ def _recipient(settings: NotifySettings, name: str) -> Recipient:
     return recipient
 
 
-def _try(recipient: Recipient, mailer: Mailer) -> tuple[Entry, Entry]:
+def _try(recipient: Recipient, mailer: Mailer) -> Entry:
     now = mailer.clock()
     entry = mailer.draft(now.date())(recipient, [sample_notice(recipient.name, now)])
     ended, _ = mailer.post.attempt(entry)
     # a failed test is not tried again: the person who sent it sees the error
-    return entry, ended if ended.state == "sent" else replace(ended, state="abandoned")
+    return ended if ended.state == "sent" else replace(ended, state="abandoned")
 
 
 def _patterns(recipient: Recipient, names_known: Sequence[tuple[str | None, str | None]]) -> list[str]:

@@ -16,10 +16,9 @@ from esjobs.core.errors import SettingsError
 from esjobs.core.setting_types import Count, no_flag
 from scheduler.notifications.notices import SITE_KINDS, Kind, Severity
 
-Channel = Literal["mail", "webhook", "mattermost", "slack"]
-"""Transport of a message."""
+Channel = Literal["mail", "webhook", "mattermost", "slack"]  # Transport of a message
+# Reader: a site about its own queues, who looks after all sites, this service, users; each user
 Role = Literal["site", "coordinator", "operator", "support", "user"]
-"""Reader: a site about its own queues, who looks after all sites, this service, users; each user."""
 Digest = Literal["nightly", "weekly"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -106,7 +105,7 @@ class MailSettings(_Section):
 
     @model_validator(mode="after")
     def _login(self) -> Self:
-        supplied = (self.password is not None) + (self.password_file is not None)
+        supplied = _number(self.password, self.password_file)
         if supplied > 1:
             raise PydanticCustomError("login", "set either password or password_file, not both")
         if (self.user is not None) != bool(supplied):
@@ -170,25 +169,28 @@ class Recipient(_Section):
         (``name@REALM``) may stand in both files as ``name``, and are ``name`` in the pattern. Both files are
         read once. Raises :class:`SettingsError` for a file that cannot be read.
         """
-        opted_out = {row[0].strip().casefold() for row in (_rows(self.opt_out) if users else ())}
-        rows = _rows(self.addresses) if users else ()
-        listed = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1}
+        if not users:
+            return
+        opted_out = {row[0].strip().casefold() for row in _rows(self.opt_out)}
+        listed = _addresses(self.addresses)
         for user in users:
             name = user.partition("@")[0]
-            address = listed.get(user) or listed.get(name)
             if opted_out & {user.casefold(), name.casefold()}:
                 yield OPTED_OUT
-            elif address is None and self.address is None:
+            elif address := listed.get(user) or listed.get(name):
+                yield self._at(address, user)
+            elif self.address is None:
                 yield NO_ADDRESS
-            elif address is None and not _USER.fullmatch(user):
-                yield NOT_A_NAME
+            elif _USER.fullmatch(user):
+                yield self._at(self.address.replace("{user}", name), user)
             else:
-                address = address or (self.address or "").replace("{user}", name)
-                # checked here: model_copy() does not validate
-                if _is_address(address):
-                    yield self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
-                else:
-                    yield NOT_AN_ADDRESS
+                yield NOT_A_NAME
+
+    def _at(self, address: str, user: str) -> "Recipient | str":
+        # checked here: model_copy() does not validate
+        if not _is_address(address):
+            return NOT_AN_ADDRESS
+        return self.model_copy(update={"name": f"{self.name}{_OF_USER}{user}", "address": address})
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -196,13 +198,21 @@ class Recipient(_Section):
         return self.sites or ("*",)
 
 
+def _number(*values: object) -> int:
+    """Return how many of these settings are set."""
+    return sum(value is not None for value in values)
+
+
 def _of_channel(supplied: Recipient) -> str:
-    urls = (supplied.url is not None) + (supplied.url_file is not None)
-    secrets = (supplied.secret is not None) + (supplied.secret_file is not None)
+    urls, secrets = _number(supplied.url, supplied.url_file), _number(supplied.secret, supplied.secret_file)
     if supplied.channel == "mail":
         if supplied.address is None and supplied.role != "user":
             return "channel 'mail' requires an address"
         return "channel 'mail' does not use url or secret" if urls or secrets else ""
+    return _of_url(supplied, urls, secrets)
+
+
+def _of_url(supplied: Recipient, urls: int, secrets: int) -> str:
     if supplied.address is not None:
         return f"channel '{supplied.channel}' uses url, not address"
     if urls != 1:
@@ -229,6 +239,11 @@ def _rows(file: Path | None) -> list[list[str]]:
         raise SettingsError(f"cannot read {file}: {error}; correct [[notify.recipients]]") from error
 
 
+def _addresses(file: Path | None) -> dict[str, str]:
+    """Return the addresses of a file by user."""
+    return {row[0].strip(): row[1].strip() for row in _rows(file) if len(row) > 1}
+
+
 def _of_users(supplied: Recipient) -> str:
     if supplied.channel != "mail":
         return "role 'user' requires channel 'mail'"
@@ -244,8 +259,10 @@ def _of_role(supplied: Recipient) -> str:
         return _of_users(supplied)
     if supplied.addresses or supplied.opt_out or "{user}" in (supplied.address or ""):
         return "addresses, opt_out and {user} are of role 'user'"
-    if supplied.role != "site":
-        return ""
+    return _of_site(supplied) if supplied.role == "site" else ""
+
+
+def _of_site(supplied: Recipient) -> str:
     if not supplied.sites:
         return "role 'site' requires sites: patterns of its site or queues"
     beyond = next((kind for kind in supplied.kinds if kind not in SITE_KINDS), None)
@@ -307,12 +324,10 @@ class NotifySettings(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = [recipient.name.casefold() for recipient in self.recipients]
-        for name in names:
-            if names.count(name) > 1:
-                raise PydanticCustomError(
-                    "recipient", f"two recipients are called '{name}'; use different names"
-                )
+        names = Counter(recipient.name.casefold() for recipient in self.recipients)
+        name, number = next(iter(names.most_common(1)), ("", 0))
+        if number > 1:
+            raise PydanticCustomError("recipient", f"two recipients are called '{name}'; use different names")
         if self.mail is None and any(recipient.channel == "mail" for recipient in self.recipients):
             raise PydanticCustomError("mail", "channel 'mail' requires a mail server; set [notify.mail] host")
         if self.link is not None and not is_web_address(self.link):

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -84,48 +84,57 @@ def notify_night(
     another process sends.
     """
     began = time.perf_counter()
-    settings = mailer.settings
-    if not settings.recipients:
-        return RunReport(STEP, f"{night}", 0, 0, time.perf_counter() - began, "notices", "messages sent")
+    if not mailer.settings.recipients:
+        return _report(night, (), (), {}, time.perf_counter() - began)
     lease = mailer.lease(store)
     with lease.turn(mailer.wait_s):
         outbox = Outbox(store)
-        today = mailer.clock().date()
-        oldest, newest = min(night, today - timedelta(days=settings.within_days)), max(night, today)
-        existing = outbox.between(oldest, newest + timedelta(days=1))
-        reported = {identity for entry in existing for identity in entry.notices.split()}
-        # while nights are caught up, only the last one reports the state of now
-        is_last = night >= today - timedelta(days=1)
-        timely = [one for one in alerts if is_last or one.kind != "ingest_stopped"]
-        notices = notices_of(store, night, settings, today=today, reported=reported, alerts=timely)
-        if not is_last:
-            notices = [one for one in notices if one.kind != "night_recovered"]
-        present = events_between(store, oldest, newest)
-
-        def repeats(before: Sequence[Entry], new: Sequence[Notice]) -> Sequence[Notice]:
-            return reissued(before, new, present, oldest)
-
-        history = history_of(store, notices, newest)
-        recipients, without = settings.recipients_of(notice.user for notice in notices if notice.user)
-        draft = mailer.draft(night)
-        outbox.put(queued(settings, recipients, notices, existing, draft, repeats, history, mailer.limit))
-        ready = [
-            *bundled(settings, outbox.in_states(["collected"]), mailer.draft(night), today),
-            *released(settings, outbox.in_states([WITHHELD]), mailer.draft(night), today),
-        ]
-        new = [entry for entry in ready if entry.state == "queued"]
-        past = history_of(store, [notice for entry in new for notice in entry.parsed], newest)
-        outbox.put(following(entry, past) if entry in new else entry for entry in ready)
+        notices, without = _queue(store, outbox, mailer, night, alerts)
+        _bundle(store, outbox, mailer, night)
         if retry:
-            outbox.put(_queued_again(outbox.in_states(["abandoned"])))
+            abandoned = outbox.in_states(["abandoned"])
+            # those never tried were too old to be sent
+            outbox.put(replace(entry, state="queued", due=None) for entry in abandoned if entry.attempts)
         ended = _send(outbox, mailer, lease, night)
         outbox.tidy()
     return _report(night, notices, ended, without, time.perf_counter() - began)
 
 
-def _queued_again(entries: Iterable[Entry]) -> list[Entry]:
-    # those never tried were too old to be sent
-    return [replace(entry, state="queued", due=None) for entry in entries if entry.attempts]
+def _queue(
+    store: JobStore, outbox: Outbox, mailer: Mailer, night: date, alerts: Sequence[Notice]
+) -> tuple[list[Notice], Mapping[str, int]]:
+    """Queue the new notices of a night; return them, and users without mail by reason."""
+    settings, today = mailer.settings, mailer.clock().date()
+    oldest, newest = min(night, today - timedelta(days=settings.within_days)), max(night, today)
+    existing = outbox.between(oldest, newest + timedelta(days=1))
+    reported = {identity for entry in existing for identity in entry.notices.split()}
+    notices = notices_of(store, night, settings, today=today, reported=reported, alerts=alerts)
+    # while nights are caught up, only the last one reports the state of now
+    if night < today - timedelta(days=1):
+        notices = [one for one in notices if one.kind not in ("ingest_stopped", "night_recovered")]
+    present = events_between(store, oldest, newest)
+
+    def repeats(before: Sequence[Entry], new: Sequence[Notice]) -> Sequence[Notice]:
+        return reissued(before, new, present, oldest)
+
+    history = history_of(store, notices, newest)
+    recipients, without = settings.recipients_of(notice.user for notice in notices if notice.user)
+    draft = mailer.draft(night)
+    outbox.put(queued(settings, recipients, notices, existing, draft, repeats, history, mailer.limit))
+    return notices, without
+
+
+def _bundle(store: JobStore, outbox: Outbox, mailer: Mailer, night: date) -> None:
+    """Queue weekly digests that are due, and messages that sites may now get."""
+    settings, today, draft = mailer.settings, mailer.clock().date(), mailer.draft(night)
+    ready = [
+        *bundled(settings, outbox.in_states(["collected"]), draft, today),
+        *released(settings, outbox.in_states([WITHHELD]), draft, today),
+    ]
+    new = [entry for entry in ready if entry.state == "queued"]
+    notices = [notice for entry in new for notice in entry.parsed]
+    past = history_of(store, notices, max(night, today))
+    outbox.put(following(entry, past) if entry in new else entry for entry in ready)
 
 
 def _send(outbox: Outbox, mailer: Mailer, lease: Lease, night: date) -> list[Entry]:
@@ -141,14 +150,11 @@ def _send(outbox: Outbox, mailer: Mailer, lease: Lease, night: date) -> list[Ent
 
     # the second time for the notices about messages that the first has abandoned
     for _ in range(2):
-        waiting = [entry for entry in outbox.in_states(WAITING) if entry.notification not in _names(ended)]
+        tried = {entry.notification for entry in ended}
+        waiting = [entry for entry in outbox.in_states(WAITING) if entry.notification not in tried]
         if waiting:
             ended += deliver_all(mailer.post, waiting, mark, pause=mailer.pause, alive=lease.keep)
     return ended
-
-
-def _names(entries: Iterable[Entry]) -> set[str]:
-    return {entry.notification for entry in entries}
 
 
 def _undelivered_entries(entry: Entry, outbox: Outbox, mailer: Mailer, night: date) -> list[Entry]:

@@ -101,9 +101,9 @@ def test_a_view_holds_the_same_rows_in_a_store_and_in_an_index(
     expected = query_rows(demo.store, panel.view, TYPE, METHOD)
     assert len(expected) <= MOST_ROWS
     search = without_context(body(panel.view, key, TYPE, METHOD))
-    hits = server.json("POST", f"{index_of(panel.view, prefix, history=True)}/_search", search)["hits"][
+    hits = server.json("POST", f"{index_of(replace(panel.view, runs='every'), prefix)}/_search", search)[
         "hits"
-    ]
+    ]["hits"]
     rows = [{name: hit["_source"].get(name) for name in key} for hit in hits]
     assert _sorted(rows) == _sorted([{name: row[name] for name in key} for row in expected])
 
@@ -116,7 +116,7 @@ def test_groups_of_an_index_are_those_of_a_store(
     sums = (Count("n"), Sum(column, "total"), Minimum(column, "least"), Maximum(column, "most"))
     by = ("method", "status_shown") if name == "flags" else ("method", "processing_type")
     view = View(name, by=by, metrics=sums, level="queue", types="every")
-    source = hits(view, (), prefix=prefix, history=True)
+    source = hits(replace(view, runs="every"), (), prefix=prefix)
     buckets = answered(dict(source.data), server)["values"]["aggregations"]["groups"]["buckets"]
     rows = [{column: at(bucket, source.path(column)) for column in source.paths} for bucket in buckets]
     expected = query_rows(demo.store, view)
@@ -138,7 +138,9 @@ def _value(value: Any) -> Any:
 def test_a_chart_draws_from_an_index_what_it_draws_from_rows(
     panel: Panel, server: Server, prefix: str, demo: Session, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    asking = from_index(panel, processing_type=TYPE, method=METHOD, prefix=prefix, history=True)
+    joins = tuple(replace(join, view=replace(join.view, runs="every")) for join in panel.joins)
+    of_every_run = replace(panel, view=replace(panel.view, runs="every"), joins=joins)
+    asking = from_index(of_every_run, processing_type=TYPE, method=METHOD, prefix=prefix)
     here, there = supplied(panel, demo), answered(asking, server)
     version = VERSION_BY_PRODUCT[server.product.name]
     counts = []

@@ -1,10 +1,11 @@
 """Formatting of values, without HTML or Vega."""
 
 import json
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dashboards.spec import Entry
+from dashboards.spec import Entry, Show
 from dashboards.view.rows import Row
 from esjobs.core import numbers
 from esjobs.core.numbers import MISSING, count, declared, estimate, number
@@ -109,46 +110,45 @@ def read(row: Row, entry: Entry) -> str:
     if entry.show == "verdict":
         return visible(status_shown(str(value), row.get("confirmed")))
     unit = row.get(entry.unit) if entry.unit else None
-    text = _read(value, error, entry) + (f" {_unit(str(unit))}" if unit is not None else "")
+    text = _read(value, error, entry)
+    # a long name of a benchmark is cut: captions give all of it
+    text += "" if unit is None else f" {short(visible(str(unit)), _UNIT_LETTERS)}"
     if entry.fixed is not None:
         column, expected, remark = entry.fixed
         text += remark if row.get(column) == expected else ""
     return text
 
 
-def _unit(text: str) -> str:
-    """The name of a benchmark behind a number; a long one is cut, for the captions give all of it."""
-    shown = visible(text)
-    return shown if len(shown) <= _UNIT_LETTERS else f"{shown[: _UNIT_LETTERS - 1]}…"
+def short(text: str, letters: int) -> str:
+    """Return a text cut to so many letters, the last one an ellipsis.
+
+    >>> short("CERN-PROD", 9), short("CERN-PROD", 5)
+    ('CERN-PROD', 'CERN…')
+    """
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
 _WITH_ERROR = {"number": number, "estimate": estimate, "percent": percent}
+_ALONE: Mapping[Show, Callable[[Any], str]] = {
+    "count": count,
+    "declared": declared,
+    "sure": lambda value: unbroken(numbers.sure(value)),
+    "fraction": lambda value: unbroken(numbers.percent(value)),
+    "size": lambda value: unbroken(numbers.percent(value)),
+    "shift": percent,
+    "yesno": lambda value: "yes" if value else "no",
+    "time": moment,
+    "json": lambda value: visible(readable_json(str(value))),
+    "level": level_name,
+}
 
 
 def _read(value: Any, error: Any, entry: Entry) -> str:
     if entry.show in _WITH_ERROR:
         return _WITH_ERROR[entry.show](value, error)
-    match entry.show:
-        case "count":
-            return count(value)
-        case "declared":
-            return declared(value)
-        case "sure":
-            return unbroken(numbers.sure(value))
-        case "fraction" | "size":
-            return unbroken(numbers.percent(value))
-        case "shift":
-            return percent(value)
-        case "yesno":
-            return "yes" if value else "no"
-        case "time":
-            return moment(value)
-        case "json":
-            return visible(readable_json(str(value)))
-        case "level":
-            return level_name(value)
-        case _:
-            return visible(str(value))
+    if entry.show in _ALONE:
+        return _ALONE[entry.show](value)
+    return visible(str(value))
 
 
 def numeric(entry: Entry) -> bool:

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dashboards.panels.verdicts import SCATTER, SCATTER_MODEL
 from dashboards.spec import EVERY_LOOK, Panel, View
+from dashboards.targets.html.cells import short
 from dashboards.targets.html.labels import Frame, Label, place_labels
 from dashboards.targets.html.marks import (
     DENSE_FROM,
@@ -26,47 +28,46 @@ from dashboards.view.rows import Row, Tabular, relative_to_siblings, rows_of, se
 from esjobs.core.numbers import number, signed_percent
 from esjobs.core.text import visible
 from esjobs.core.verdict_order import verdict_order
-from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
 
-_HEIGHT, _MANY = 400, 120
+_WIDTH, _HEIGHT, _MANY = 860, 400, 120
+_LETTERS = 40  # Of a name beside its mark
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _SCATTER_HEIGHT = 340
 
+# Names beside marks are placed once for a page and once for a telephone; the page shows what fits
 ROOMY, NARROW = Frame("roomy", 440.0, 18), Frame("narrow", 300.0, 6)
 PAGE_FRAMES = (ROOMY, NARROW)
-"""Names beside marks are placed once for a page and once for a telephone; the page shows what fits."""
 
 
 def line_chart(
     flags: Tabular,
     lines: Tabular,
     *,
-    level: Level | None = None,
     processing_type: str | None = None,
-    method: str | None = None,
     benchmark: str | None = None,
     limit: float = DEVIATION_LIMIT,
-    width: int = 860,
 ) -> Spec:
     """The report's chart of speed factors against declared corepower, as Vega-Lite, from the rows of one run.
 
     ``flags``, ``lines``: tables with the columns of the result tables. What is not asked for is taken from
     them: queues before CPU models, all types together before one of them, method and benchmark of the
-    first such line. ``limit``: half-width of the band, relative to the line; ``width`` in pixels.
+    first such line. ``limit``: half-width of the band, relative to the line.
     Without a line the points stand alone; without points the axes are empty.
     """
     tables = {"flags": rows_of("flags", flags), "lines": rows_of("lines", lines)}
     judged = tables["flags"]
-    level = level or _first(judged, "level", "queue")
+    level = _first(judged, "level", "queue")
     processing_type = processing_type or _first(judged, "processing_type", ALL_TYPES)
     panel = SCATTER_MODEL if level == "cpu_model" else SCATTER
-    candidates = select(View("lines", level=level), tables["lines"], processing_type, method)
+    candidates = select(View("lines", level=level), tables["lines"], processing_type)
     line = next((row for row in candidates if benchmark in {None, row["benchmark"]}), None)
+    method = None
     if line is not None:
         method, benchmark = line["method"], line["benchmark"]
     rows = select(panel.view, judged, processing_type, method)
     rows = [row for row in rows if benchmark in {None, row["benchmark"]}]
-    return scatter_line(panel, rows, line, limit, legend=True).complete(width)
+    return scatter_line(panel, rows, line, limit, legend=True).complete(_WIDTH)
 
 
 def _first(rows: list[Row], column: str, preferred: Any) -> Any:
@@ -92,11 +93,7 @@ def scatter_line(
     """
     across, up = panel.entry("x"), panel.entry("y")
     slope = line["slope"] if line is not None else None
-    spans = [span(row, up, panel.interval) for row in rows]
-    x_axis = axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)
-    # the line is seen over all of the axis
-    ends = [(slope * x, slope * x) for x in (x_axis.low, x_axis.high) if slope]
-    y_axis = axis_of([*spans, *ends])
+    x_axis, y_axis = _axes(panel, rows, slope)
     spots = [(x_axis.clip(row[across.column]), y_axis.clip(row[up.column])) for row in rows]
     named = _named(rows, up.column, y_axis)
     placed = {
@@ -104,18 +101,13 @@ def scatter_line(
         for frame in frames
     }
     marks = [mark_of(panel, row, {"name": _name(row)}) for row in rare_last(panel, rows)]
-    paint = Paint(
-        x=scale_of(x_axis),
-        y=scale_of(y_axis),
+    paint = replace(
+        _marks_paint(panel, x_axis, y_axis, len(rows), (75, 42)),
         limit=limit,
-        tooltips=True,
         legend=legend,
         looks=looks_present(panel, rows) if legend else (),
-        # square pixels of a mark
-        size=75 if len(rows) <= _MANY else 42,
         height=_HEIGHT,
         unit=_per_core(line),
-        description=f"{panel.title}: {len(rows)} marks with error bars.",
     )
     (join,) = panel.joins
     joined = [shown(line, (join.on, *join.columns))] if line is not None else []
@@ -128,7 +120,7 @@ def scatter_line(
 def _per_core(line: Row | None) -> str:
     """The unit of the declared axis: the benchmark of the line."""
     benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
-    return f"{_short(benchmark, 12)} per core" if benchmark else ""
+    return f"{short(benchmark, 12)} per core" if benchmark else ""
 
 
 def rare_last(panel: Panel, rows: Sequence[Row]) -> list[Row]:
@@ -154,11 +146,11 @@ def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]
 
 def _fitting(named: Sequence[tuple[int, str]], frame: Frame) -> list[tuple[int, str]]:
     """The first of the names, none longer than half the frame."""
-    return [(place, _short(text, frame.letters)) for place, text in named[: frame.most]]
+    return [(place, short(text, frame.letters)) for place, text in named[: frame.most]]
 
 
 def _label(row: Row, column: str, axis: Axis) -> str:
-    name = _short(_name(row))
+    name = short(_name(row), _LETTERS)
     return name if axis.holds(row[column]) else f"{name}: {number(row[column])}, off the scale"
 
 
@@ -166,12 +158,9 @@ def _name(row: Row) -> str:
     return "unnamed" if row["name"] is None else visible(str(row["name"]))
 
 
-def _short(name: str, letters: int = 40) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"
-
-
 def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
     """Labels at the points where the edges of the band leave the frame."""
+    # a band of a falling line would leave the frame at its origin
     if not slope or slope <= 0:
         return []
     steep = {signed_percent(side): slope * (1 + side) for side in (limit, -limit)}
@@ -183,8 +172,7 @@ def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> lis
     return rows
 
 
-Placed = Mapping[str, Sequence[Label]]
-"""Labels by the name of the frame for which they were placed."""
+Placed = Mapping[str, Sequence[Label]]  # Labels by the name of the frame for which they were placed
 
 
 def _label_rows(placed: Placed, names: Sequence[str]) -> dict[str, list[Row]]:
@@ -309,6 +297,7 @@ def _group_labels(
 ) -> list[Label]:
     """The name of each group beside its mark farthest out, while they are few; axes are logarithmic."""
     ends: dict[str, int] = {}
+    # the mark farthest from the middle has room beside it
     for place, (group, x, _) in enumerate(spots):
         best = ends.setdefault(group, place)
         if abs(math.log(x)) > abs(math.log(spots[best][1])):
@@ -317,21 +306,33 @@ def _group_labels(
         return []
     logs = [(math.log(x), math.log(y)) for _, x, y in spots]
     right, high = (Axis(math.log(axis.low), math.log(axis.high)) for axis in (across, up))
-    named = [(place, _short(group)) for group, place in ends.items()]
+    named = [(place, short(group, _LETTERS)) for group, place in ends.items()]
     placed = place_labels(logs, _fitting(named, frame), right, high, _SIBLINGS_HEIGHT, frame.width)
     return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side, at.mark) for at in placed]
 
 
 def scatter(panel: Panel, rows: Sequence[Row]) -> Drawing:
     """Two quantities of a name, with error bars on the upright one."""
-    across, up = panel.entry("x"), panel.entry("y")
-    paint = Paint(
-        x=scale_of(axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)),
-        y=scale_of(axis_of([span(row, up, panel.interval) for row in rows])),
+    paint = _marks_paint(panel, *_axes(panel, rows), len(rows), (60, 36))
+    return drawing(panel, [mark_of(panel, row) for row in rows], paint)
+
+
+def _axes(panel: Panel, rows: Sequence[Row], slope: float | None = None) -> tuple[Axis, Axis]:
+    across, up = panel.entry("x").column, panel.entry("y")
+    x_axis = axis_of([(row[across],) * 2 for row in rows], 0.06)
+    # the line is seen over all of the axis
+    ends = [(slope * x,) * 2 for x in (x_axis.low, x_axis.high)] if slope else []
+    return x_axis, axis_of([*(span(row, up, panel.interval) for row in rows), *ends])
+
+
+def _marks_paint(panel: Panel, x_axis: Axis, y_axis: Axis, marks: int, sizes: tuple[int, int]) -> Paint:
+    """Return the style of marks with error bars; ``sizes``: square pixels of a mark, of few and of many."""
+    return Paint(
+        x=scale_of(x_axis),
+        y=scale_of(y_axis),
         tooltips=True,
         legend=False,
-        size=60 if len(rows) <= _MANY else 36,
+        size=sizes[0] if marks <= _MANY else sizes[1],
         height=_SCATTER_HEIGHT,
-        description=f"{panel.title}: {len(rows)} marks with error bars.",
+        description=f"{panel.title}: {marks} marks with error bars.",
     )
-    return drawing(panel, [mark_of(panel, row) for row in rows], paint)

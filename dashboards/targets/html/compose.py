@@ -120,6 +120,7 @@ class Composer:
         self._top_k: dict[str, Names | None] = {}
         factors = self.tables["factors"]
         types = Counter(row["processing_type"] for row in factors)
+        # without rows of all types, the type of most rows stands for them
         self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
         self._makers: dict[str, Callable[[Panel, str, str], Block]] = {
             "tiles": self._tiles,
@@ -157,7 +158,10 @@ class Composer:
             block = self.block(each, self.main_type)
             if self._shown(each, block, self.main_type):
                 made.setdefault(each.section, []).append(block)
-        return [Section(title, _anchor(title), tuple(blocks)) for title, blocks in made.items()]
+        return [
+            Section(title, f"section-{title.lower().replace(' ', '-')}", tuple(blocks))
+            for title, blocks in made.items()
+        ]
 
     def _shown(self, each: Panel, block: Block, processing_type: str) -> bool:
         """True if an empty panel is shown with its sentence."""
@@ -276,6 +280,7 @@ class Composer:
     def _types(self, each: Panel, _main: str, anchor: str) -> Block:
         found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
         kinds = sorted(str(name) for name in found - {self.main_type, None})
+        # the same rows twice would read as a second finding
         if len(kinds) == 1 and self._same_fit(each, kinds[0]):
             text = (
                 f"All jobs of the fit have one processing type, {visible(kinds[0])}; its results are those "
@@ -330,8 +335,8 @@ class Composer:
         return Block(anchor, each, (ProfilesPart(folds),) if folds else (), len(folds))
 
     def _trends(self, each: Panel, _type: str, anchor: str) -> Block:
-        part = self.data.trends
-        return Block(anchor, each, () if part is None else (TrendsPart(part),), 0 if part is None else 1)
+        parts = (TrendsPart(self.data.trends),) if self.data.trends else ()
+        return Block(anchor, each, parts, len(parts))
 
     def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
         limit = exact_percent(self.data.limit)
@@ -382,6 +387,7 @@ def _exponent(power: float) -> str:
 def _power(related: Sequence[tuple[Any, ...]]) -> float | None:
     steep = [(math.log(item[1]), math.log(item[2])) for item in related]
     weight = math.fsum(x * x for x, _ in steep)
+    # least squares through the origin, of logarithms; few or equal sizes determine no power
     return math.fsum(x * y for x, y in steep) / weight if len(steep) >= 6 and weight >= 0.05 else None
 
 
@@ -391,7 +397,3 @@ def _words(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_words(item) for item in value)
     return visible(readable_json(str(value)))
-
-
-def _anchor(title: str) -> str:
-    return "section-" + title.lower().replace(" ", "-")

@@ -1,26 +1,23 @@
 """The expert's panels made concrete: rows in, parts of a page out."""
 
-from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
 from dashboards.spec import Panel
-from dashboards.targets.html.cells import level_name, read
+from dashboards.targets.html.cells import level_name, read, short
 from dashboards.targets.html.charts import scatter
 from dashboards.targets.html.expert_charts import (
     Taken,
     by_jobs,
     matrix,
-    positive,
     pulls,
-    short,
     task_curve,
     task_label,
     task_words,
 )
 from dashboards.targets.html.marks import looks_of
 from dashboards.targets.html.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
-from dashboards.view.rows import Row, task_of
+from dashboards.view.rows import Row, apart, positive, task_of
 from esjobs.core.numbers import count, number
 from esjobs.core.text import visible
 
@@ -28,30 +25,29 @@ _TITLE_LETTERS = 44
 # Pixels of a matrix beside its cells, and of each column; columns for which there is always room
 _MATRIX_NAMES, _MATRIX_CELL, _MATRIX_LEAST = 270, 38, 9
 
-NOISE = 1e-6
-"""A residual, pull or shift of no more than this is a zero that was rounded."""
+NOISE = 1e-6  # A residual, pull or shift of no more than this is a zero that was rounded
 
 
 def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts: Charts) -> list[Part]:
     """One chart for each of the tasks with most jobs; ``tasks``: the rows of the table of that name."""
     usable = positive(rows, panel.entry("x").column, panel.entry("y").column)
+    by_task = apart(usable, task_of)
+    label = panel.entry("label").column
+    # a task of one queue compares it with nobody
+    shared = {task: group for task, group in by_task.items() if len({row[label] for row in group}) > 1}
+    alone = len(by_task) - len(shared)
+    if not shared:
+        text = f"No comparison: each of {count(alone)} tasks ran at one queue only."
+        return [TextPart((text,))] if alone else []
     taken = {task_of(row): row for row in tasks}
-    sites = Counter(task for task, _ in {(task_of(row), row[panel.entry("label").column]) for row in usable})
-    shared = [row for row in usable if sites[task_of(row)] > 1]
-    alone = sum(n == 1 for n in sites.values())
     numbers, titles, drawn = [], [], []
-    for task in by_jobs(shared, task_of, *panel.most):
-        chosen = [row for row in shared if task_of(row) == task]
+    for task in by_jobs([row for row in usable if task_of(row) in shared], task_of, *panel.most):
         found = _account(taken, task)
-        numbers.append(charts.add(task_curve(panel, chosen, found)))
+        numbers.append(charts.add(task_curve(panel, shared[task], found)))
         titles.append(Title(short(task_label(task), _TITLE_LETTERS), task_words(found)))
-        drawn += chosen
-    if numbers:
-        looks = looks_of(panel, drawn)
-        caption = _curve_caption(alone)
-        return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
-    text = f"No comparison: each of {count(alone)} tasks ran at one queue only."
-    return [TextPart((text,))] if alone else []
+        drawn += shared[task]
+    looks, caption = looks_of(panel, drawn), _curve_caption(alone)
+    return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
 
 
 def _curve_caption(alone: int) -> str:
@@ -94,18 +90,21 @@ def pull_parts(panel: Panel, rows: Sequence[Row], fits: Sequence[Row], charts: C
     numbers, titles, bars = [], [], 0
     for fit in fits:
         mine = [row for row in rows if row["level"] == fit["level"]]
-        width, rejected = fit["pull_width"], fit["n_rejected"]
+        width = fit["pull_width"]
         if not mine or (width is not None and width <= NOISE):
             continue
         numbers.append(charts.add(pulls(panel, mine)))
         bars += len(mine)
-        words = f"{count(sum(row[column] for row in mine))} buckets"
-        if width is not None:
-            words += f", width {number(width)}"
-        if rejected is not None:
-            words += f", {count(rejected)} rejected"
+        words = _pull_words(sum(row[column] for row in mine), width, fit["n_rejected"])
         titles.append(Title(level_name(fit["level"]).capitalize().replace("Cpu", "CPU"), words))
     return [FigurePart(tuple(numbers), bars, panel.title, titles=tuple(titles))] if numbers else []
+
+
+def _pull_words(buckets: int, width: float | None, rejected: int | None) -> str:
+    words = [f"{count(buckets)} buckets"]
+    words += [] if width is None else [f"width {number(width)}"]
+    words += [] if rejected is None else [f"{count(rejected)} rejected"]
+    return ", ".join(words)
 
 
 def scatter_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dashboards.spec import Panel
+from dashboards.targets.html.cells import short
 from dashboards.targets.html.charts import distinct
 from dashboards.targets.html.marks import Drawing, drawing, mark_of, scale_of
 from dashboards.targets.html.scales import log_axis, log_ticks
@@ -16,8 +17,7 @@ from esjobs.core.text import visible
 _CURVE_HEIGHT, _CELL_HEIGHT, _PULLS_HEIGHT = 230, 17, 200
 _LETTERS = 26
 
-Taken = Mapping[tuple[Any, ...], Row]
-"""Rows of ``tasks`` by what tells tasks apart."""
+Taken = Mapping[tuple[Any, ...], Row]  # Rows of ``tasks`` by what tells tasks apart
 
 
 def by_jobs(rows: Sequence[Row], key: Callable[[Row], Any], most: int) -> list[Any]:
@@ -35,11 +35,6 @@ def task_label(task: Iterable[Any]) -> str:
     '15350577 · multi · merge'
     """
     return " · ".join(visible(str(part)) for part in task if part is not None) or MISSING
-
-
-def short(name: str, letters: int = _LETTERS) -> str:
-    """A name cut to so many letters."""
-    return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
 def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
@@ -95,7 +90,7 @@ def matrix_rows(panel: Panel, rows: Sequence[Row]) -> tuple[list[Row], list[str]
     speed = {row[label]: row[order] for row in kept}
     ranked = sorted(speed, key=lambda name: (speed[name] is None, -(speed[name] or 0.0), str(name)))
     shown = distinct([_named(name, speed[name]) for name in ranked])
-    heads = distinct([short(task_label(task)) for task in tasks])
+    heads = distinct([short(task_label(task), _LETTERS) for task in tasks])
     row_of, column_of = dict(zip(ranked, shown, strict=True)), dict(zip(tasks, heads, strict=True))
     cells = [{**row, "row": row_of[row[label]], "column": column_of[task_of(row)]} for row in kept]
     return cells, shown, heads
@@ -103,7 +98,7 @@ def matrix_rows(panel: Panel, rows: Sequence[Row]) -> tuple[list[Row], list[str]
 
 def _named(name: Any, speed: float | None) -> str:
     """The label of a name, with its factor where it has one."""
-    text = short(MISSING if name is None else visible(str(name)))
+    text = short(MISSING if name is None else visible(str(name)), _LETTERS)
     return text if speed is None else f"{text}  {speed:.2f}"
 
 
@@ -116,6 +111,7 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
     value = panel.entry("x").column
     cells, names, tasks = matrix_rows(panel, rows)
     sizes = sorted(abs(row[value]) for row in cells if row[value] is not None)
+    # one absurd cell must not pale all others
     full = max(sizes[int(0.95 * (len(sizes) - 1))], 0.1) if sizes else 0.1
     marks = [mark_of(panel, row, {key: row[key] for key in ("row", "column")}) for row in cells]
     marks.sort(key=lambda mark: mark["status"] == "rejected")
@@ -153,8 +149,3 @@ def pulls(panel: Panel, rows: Sequence[Row]) -> Drawing:
     )
     bars = [{column: row[column] for column in ("low", "high", count)} for row in rows]
     return drawing(panel, bars, paint)
-
-
-def positive(rows: Iterable[Row], *columns: str) -> list[Row]:
-    """Rows that a logarithmic axis can hold."""
-    return [row for row in rows if all((row[column] or 0) > 0 for column in columns)]

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from dashboards.targets.html.files import environment, read
 from dashboards.targets.html.theme import palette_css, series_css
 
-_HERE = Path(__file__).parent
-Label = tuple[float, float, str, str]
-"""Position, text and anchor (middle or end) of a text in a drawing."""
+Label = tuple[float, float, str, str]  # Position, text and anchor (middle or end) of a text in a drawing
 
 
 @dataclass(frozen=True)
@@ -100,57 +98,9 @@ class PlainTable:
     numbers: bool = True
 
 
-class Grade(Protocol):
-    """A node of a tree of efficiencies; ``grade``: good, fair or poor."""
-
-    @property
-    def depth(self) -> int:
-        """Level of nesting."""
-
-    @property
-    def label(self) -> str:
-        """Name of the region."""
-
-    @property
-    def value(self) -> float:
-        """From 0 to 1."""
-
-    @property
-    def grade(self) -> str:
-        """The class of its colour."""
-
-
-class Tree(Protocol):
-    """A launch of a parallel program, as texts: a tree of efficiencies and its other regions."""
-
-    @property
-    def title(self) -> str:
-        """Launch and its size."""
-
-    @property
-    def branches(self) -> Sequence[Grade]:
-        """From the top."""
-
-    @property
-    def sentence(self) -> str:
-        """Sentence about the largest loss."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """Notes."""
-
-    @property
-    def regions(self) -> Sequence[tuple[str, str, str, str]]:
-        """Name, elapsed time, efficiency, worst branch."""
-
-    @property
-    def n_left_out(self) -> int:
-        """Regions that are not listed."""
-
-
 @dataclass(frozen=True)
 class JobPage:
-    """Everything on the page, as texts."""
+    """Everything on the page, as texts. ``launches``: those of ``esjobs.pop.text``, trees of efficiencies."""
 
     title: str
     summary: str
@@ -159,7 +109,7 @@ class JobPage:
     not_judged: str
     plots: Sequence[Drawing]
     tables: Sequence[PlainTable]
-    launches: Sequence[Tree] = ()
+    launches: Sequence[Any] = ()
     links: Sequence[tuple[str, str]] = ()
     roofline: RooflineDrawing | None = None
 
@@ -186,7 +136,7 @@ class Around:
 
 def job_style() -> str:
     """The style sheet of pages of jobs."""
-    return palette_css() + series_css() + _read("report.css") + _read("job.css")
+    return palette_css() + series_css() + read("report.css") + read("job.css")
 
 
 def render_job(page: JobPage, around: Around | None = None) -> str:
@@ -199,11 +149,4 @@ def render_job(page: JobPage, around: Around | None = None) -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_read("led.jinja") + _read("job.html.jinja"))
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return environment().from_string(read("led.jinja") + read("job.html.jinja"))

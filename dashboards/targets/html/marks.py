@@ -13,11 +13,10 @@ from dashboards.targets.vegalite.marks import PLAIN_LOOK, Paint, Scale, Spec, ca
 from dashboards.view.rows import Row
 from esjobs.core.text import visible
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""Schema of the bundled library."""
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # Schema of the bundled library
 
+# Pixels per name in a chart of names, and from how many names on the denser height is taken
 ROW_HEIGHT, DENSE_ROW_HEIGHT, DENSE_FROM = 18, 15, 60
-"""Pixels per name in a chart of names, and from how many names on the denser height is taken."""
 
 
 @dataclass(frozen=True)

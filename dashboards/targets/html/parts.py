@@ -246,6 +246,7 @@ class Charts:
         packed = []
         for number, spec in enumerate(self.specs):
             own = {key: spec[key] for key in _OWN}
+            # specifications are equal if their texts are: keys stand in the order in which they were made
             key = json.dumps({name: value for name, value in spec.items() if name not in own})
             like = first.setdefault(key, number)
             packed.append(spec if like == number else {"like": like, **own})
@@ -258,22 +259,26 @@ def _packed(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def _short(value: Any) -> Any:
+    # six digits place a mark to less than a pixel, and keep the page short
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TablePart:
     """The rows as a table. Columns without a value in any row are left out, unless they always stand."""
-    found = [entry for place, entry in enumerate(panel.fields) if place == 0 or _stands(entry, rows)]
-    columns = [entry for entry in found if entry.show not in {"sentence", "shared"}]
-    sentences = [entry for entry in found if entry.show == "sentence"]
+    first, *others = panel.fields
+    by_show: dict[str, list[Entry]] = {"sentence": [], "shared": [], "": []}
+    for entry in (first, *(each for each in others if stands(each, rows))):
+        by_show[entry.show if entry.show in by_show else ""].append(entry)
+    columns, sentences = by_show[""], by_show["sentence"]
     headings = tuple(Heading(entry.title, style_of(entry), entry.note) for entry in columns)
     body = tuple(
         TableRow(tuple(_cell(row, entry) for entry in columns), _words(row, sentences)) for row in rows
     )
-    return TablePart(headings, body, panel.title, folded, shared=_shared(found, rows))
+    return TablePart(headings, body, panel.title, folded, shared=_shared(by_show["shared"], rows))
 
 
-def _stands(entry: Entry, rows: Sequence[Row]) -> bool:
+def stands(entry: Entry, rows: Sequence[Row]) -> bool:
+    """True if a table has a column for a field: one that always stands, or of which a row has a value."""
     return entry.always or any(value_of(row, entry) is not None for row in rows)
 
 
@@ -291,11 +296,10 @@ def _shared(entries: Iterable[Entry], rows: Sequence[Row]) -> tuple[str, ...]:
     """Each text of the shared columns once, with how many of the rows it is for."""
     texts = []
     for entry in entries:
-        if entry.show == "shared":
-            counts = Counter(row[entry.column] for row in rows if row[entry.column] is not None)
-            for text, n in counts.items():
-                who = "each" if n == len(rows) else f"{count(n)} of {count(len(rows))}"
-                texts.append(f"{entry.title} {who}: {visible(str(text))}")
+        counts = Counter(row[entry.column] for row in rows if row[entry.column] is not None)
+        for text, n in counts.items():
+            who = "each" if n == len(rows) else f"{count(n)} of {count(len(rows))}"
+            texts.append(f"{entry.title} {who}: {visible(str(text))}")
     return tuple(texts)
 
 

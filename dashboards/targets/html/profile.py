@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import LOOKS, look_of
+from dashboards.targets.html.files import environment, read
 from dashboards.targets.html.job import Around, nowhere
 from dashboards.targets.html.theme import SHAPES, palette_css, series_css, steps_css
 
-_HERE = Path(__file__).parent
 _LOOKS_OF_NIGHTS = (
     *(("step-0", "below −20 %"), ("step-1", "−20 to −10 %"), ("step-2", "within 10 %")),
     *(("step-3", "+10 to +20 %"), ("step-4", "above +20 %"), ("candidate", "not confirmed")),
@@ -287,7 +286,7 @@ class Wall:
 
 def profile_style() -> str:
     """The style sheet of these pages."""
-    files = "".join(map(_read, ("report.css", "job.css", "profile.css", "wall.css")))
+    files = "".join(map(read, ("report.css", "job.css", "profile.css", "wall.css")))
     return palette_css() + series_css() + steps_css() + files + widths_css()
 
 
@@ -297,8 +296,7 @@ def widths_css() -> str:
     return "".join(f".needs-{number}{{--needs:{number * _NEEDS_PX}px}}" for number in numbers)
 
 
-OLD_H = 26
-"""Hours after which a wall warns that no night ended."""
+OLD_H = 26  # Hours after which a wall warns that no night ended
 
 
 def render_profile(page: ProfilePage, around: Around | None = None) -> str:
@@ -319,17 +317,10 @@ def render_wall(wall: Wall, style: str, script: str) -> str:
 
 def wall_script() -> str:
     """The script that keeps a wall up to date."""
-    return _read("wall.js")
+    return read("wall.js")
 
 
 @cache
 def _template(name: str = "profile.html.jinja") -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     files = ("led.jinja", "profile_part.jinja", name)
-    return environment.from_string("".join(map(_read, files)))
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return environment().from_string("".join(map(read, files)))

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from dashboards.targets.html.report import inside_page, library, policy
+from dashboards.targets.html.files import inside_page
+from dashboards.targets.html.report import library, policy
 from dashboards.targets.html.theme import palette_css
 
 _SCRIPT = """"use strict";

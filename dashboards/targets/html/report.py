@@ -7,20 +7,18 @@ security policy admits exactly the page's own scripts and no connection at all.
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import LOOKS
 from dashboards.targets.html.cells import moment
 from dashboards.targets.html.compose import Composer, ReportData
+from dashboards.targets.html.files import environment, inside_page, read
 from dashboards.targets.html.job import nowhere
-from dashboards.targets.html.parts import BooksPart, Charts, Section
+from dashboards.targets.html.parts import BooksPart, Section
 from dashboards.targets.html.profile import widths_css
 from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
 from dashboards.view.rows import Row
@@ -29,7 +27,6 @@ from esjobs.core.text import visible
 
 __all__ = ["ReportData", "render"]
 
-_HERE = Path(__file__).parent
 _HEADING = "Speed factors of queues against their declared corepower"
 _METHODS = {
     "gamma": "gamma (quasi-likelihood, robust, start-up time per job corrected)",
@@ -44,15 +41,14 @@ def render(data: ReportData) -> str:
     """
     composer = Composer(data)
     sections = composer.sections()
-    scripts = [library(), _read("shared.js"), _read("report.js")]
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["count"] = count
-    environment.filters["slug"] = lambda key: key.replace(" ", "-")
-    environment.globals["lead"] = nowhere
-    page = environment.from_string(
-        age_macro() + _read("led.jinja") + _read("profile_part.jinja") + _read("report.html.jinja")
+    scripts = [library(), read("shared.js"), read("report.js")]
+    style = palette_css() + series_css() + read("report.css") + read("profile.css") + widths_css()
+    made = environment()
+    made.filters["count"] = count
+    made.filters["slug"] = lambda key: key.replace(" ", "-")
+    made.globals["lead"] = nowhere
+    page = made.from_string(
+        age_macro() + read("led.jinja") + read("profile_part.jinja") + read("report.html.jinja")
     ).render(
         sections=sections,
         facts=_facts(composer),
@@ -63,15 +59,11 @@ def render(data: ReportData) -> str:
         shapes=SHAPES,
         names=look_names(),
         policy=policy(scripts),
-        style=Markup(_style()),  # noqa: S704 - our own files
+        style=Markup(style),  # noqa: S704 - our own files
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
-        charts=_embedded(composer.charts),
+        charts=Markup(inside_page(composer.charts.packed())),  # noqa: S704 - escaped there
     )
     return page.lstrip()
-
-
-def _style() -> str:
-    return palette_css() + series_css() + _read("report.css") + _read("profile.css") + widths_css()
 
 
 def _facts(composer: Composer) -> list[tuple[str, str]]:
@@ -119,35 +111,17 @@ def _on_request(sections: Sequence[Section]) -> list[str]:
 @cache
 def library() -> str:
     """Return Vega, Vega-Lite and what draws with them as one script that can stand inside a page."""
-    return _inside_script(_read("library/vega.js") + _read("embed.js"))
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
-
-
-def _inside_script(text: str) -> str:
+    text = read("library/vega.js") + read("embed.js")
     # both end or change a script inside a page, whatever quotes they stand in
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def policy(scripts: list[str]) -> str:
     """Only these scripts, by their digest; styles; nothing from anywhere."""
+    # the very text between the tags is hashed, so nothing may change it after this
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _embedded(charts: Charts) -> Markup:
-    return Markup(inside_page(charts.packed()))  # noqa: S704 - escaped there
-
-
-def inside_page(value: object) -> str:
-    """A value as JSON in which no character can end the element that holds it."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

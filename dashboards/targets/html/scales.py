@@ -60,6 +60,7 @@ def axis_of(spans: Sequence[Span], margin: float = 0.04) -> Axis:
 def ratio_axis(values: Sequence[float]) -> Axis:
     """An axis of ratios, even around 1, at least from 0.8 to 1.25 and at most from 0.1 to 10."""
     reach = max((abs(math.log(value)) for value in values), default=0.0)
+    # a little beyond the farthest value, on both sides alike
     top = math.exp(min(max(1.08 * reach, math.log(1.25)), math.log(10)))
     return Axis(1 / top, top)
 
@@ -73,6 +74,7 @@ def log_axis(values: Sequence[float], room: float = 1.12) -> Axis:
     if not values:
         return Axis(1.0, 10.0)
     low, high = min(values), max(values)
+    # equal values get a factor of 1.5 between them
     widen = max(room, math.sqrt(1.5 * low / high))
     return Axis(low / widen, high * widen)
 

@@ -1,9 +1,9 @@
 """The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from dashboards.spec import CARE, EVERY_LOOK, GO, GROUPS, LOOKS, NEUTRAL, STATES, STOP
+from dashboards.targets.html.files import read
 from dashboards.targets.vegalite.bands import STEPS
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 from dashboards.targets.vegalite.sums import SERIES
@@ -19,6 +19,7 @@ _GROUND = (
     ("neutral", NEUTRAL, "#8ba5bf"),
 )
 
+# Outlines of the marks' shapes, for legends outside a chart
 SHAPES = {
     "circle": "M4,0A4,4,0,1,1,-4,0A4,4,0,1,1,4,0Z",
     "square": "M-3.7,-3.7H3.7V3.7H-3.7Z",
@@ -27,13 +28,11 @@ SHAPES = {
     "triangle-down": "M0,4.6L4.8,-3.7H-4.8Z",
     "cross": "M-4.6,-1.5H-1.5V-4.6H1.5V-1.5H4.6V1.5H1.5V4.6H-1.5V1.5H-4.6Z",
 }
-"""Outlines of the marks' shapes, for legends outside a chart."""
 
 
 def age_macro() -> str:
     """The template of the line that says how old the numbers are, with the limits that it goes by."""
-    text = (Path(__file__).parent / "age.jinja").read_text(encoding="utf-8")
-    return f"{{% set fresh, stale = {FRESH_DAYS}, {STALE_DAYS} %}}{text}"
+    return f"{{% set fresh, stale = {FRESH_DAYS}, {STALE_DAYS} %}}{read('age.jinja')}"
 
 
 def look_names() -> dict[str, str]:

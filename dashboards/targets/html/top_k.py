@@ -2,26 +2,22 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from dashboards.targets.html.cells import level_name
-from dashboards.view.rows import Row
+from dashboards.view.rows import Row, apart
 from esjobs.core.numbers import count
 from esjobs.core.text import visible
 from esjobs.core.words import CANDIDATE, CONFIRMED, Level
 
-Names = frozenset[tuple[Any, Any]]
-"""Level and name of each."""
+Names = frozenset[tuple[Any, Any]]  # Level and name of each
 
 
 def by_type(rows: Sequence[Row]) -> dict[Any, list[Row]]:
     """Rows by processing type, where they have one: most views are about one of many."""
-    apart: dict[Any, list[Row]] = {}
-    for row in rows:
-        if "processing_type" not in row:
-            return {}
-        apart.setdefault(row["processing_type"], []).append(row)
-    return apart
+    return apart(rows, itemgetter("processing_type")) if rows and "processing_type" in rows[0] else {}
 
 
 def top_k(
@@ -36,19 +32,21 @@ def top_k(
     the run. Confirmed deviations come first, then candidates, the
     largest first, then the names of most jobs.
     """
-    chosen: set[tuple[Any, Any]] = set()
-    said, runs = [], [row["run"] for rows in judged.values() for row in rows if row["run"]]
-    for level, rows in judged.items():
-        ranked = sorted(rows, key=_standing_first)[:most]
-        chosen.update((level, row["name"]) for row in ranked)
-        if len(ranked) < len(rows):
-            said.append(f"{count(len(ranked))} of {count(len(rows))} {level_name(level)}")
+    chosen = {level: sorted(rows, key=_standing_first)[:most] for level, rows in judged.items()}
+    said = [
+        f"{count(len(ranked))} of {count(len(judged[level]))} {level_name(level)}"
+        for level, ranked in chosen.items()
+        if len(ranked) < len(judged[level])
+    ]
     if not said:
         return None, ""
-    values = {"--type": processing_type, "--method": method, "--run": runs[0] if runs else None}
+    every = chain.from_iterable(judged.values())
+    run = next(filter(None, (row["run"] for row in every)), None)
+    values = {"--type": processing_type, "--method": method, "--run": run}
     options = [f"{option} {shlex.quote(str(value))}" for option, value in values.items() if value is not None]
     command = " ".join(["esjobs show flags", *options])
-    return frozenset(chosen), (
+    names = frozenset((level, row["name"]) for level, ranked in chosen.items() for row in ranked)
+    return names, (
         f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those with most jobs. "
         f"Show all: {visible(command)}"
     )

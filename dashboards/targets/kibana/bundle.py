@@ -1,14 +1,16 @@
 """The bundle for Kibana alone: Lens, filters to choose from, links, a tag, the way from a name on."""
 
 from collections.abc import Iterator, Sequence, Set
+from functools import partial
 from typing import Any
 
-from dashboards.spec import JOBS, NEUTRAL, OWN, JobsIndex, Page, Panel, View, hinted
+from dashboards.spec import NEUTRAL, OWN, JobsIndex, Page, Panel, View
 from dashboards.targets.kibana.lens import bars, counts, coverage, datatable, lines, named, references
 from dashboards.targets.portable.visualizations import offered
 from dashboards.targets.saved_objects.boards import MONTH, Board, Opening, click_config
-from dashboards.targets.saved_objects.charts import Clicks, drawn
-from dashboards.targets.saved_objects.data_views import data_view, linked
+from dashboards.targets.saved_objects.charts import drawn
+from dashboards.targets.saved_objects.data_views import linked
+from dashboards.targets.saved_objects.filling import Place, filled
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import (
     PREFIX,
@@ -19,14 +21,12 @@ from dashboards.targets.saved_objects.objects import (
     identity,
     text_of,
 )
-from dashboards.targets.saved_objects.texts import drawn_alike, shown_title
 from dashboards.targets.vegalite.index import index_of
 
+# Heights of the lines with the way to other pages, and with window, run and age
 LINKS_ROWS, ABOVE_ROWS = 3, 3
-"""Heights of the lines with the way to other pages, and with window, run and age."""
 
-LEADS = "page-of-name"
-"""Id of the link from a name to its page."""
+LEADS = "page-of-name"  # Id of the link from a name to its page
 
 
 def kibana(
@@ -61,30 +61,15 @@ def _objects(
             line = drawn(page.above, method, prefix)
             board.add(page.above.id, "visualization", (0, top, 48, ABOVE_ROWS), line)
             top += ABOVE_ROWS
-        clicks = Clicks("kibana", {choice.column for choice in page.choices})
-        for placed in page.board:
-            panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
-            if panel.view.table not in ("", JOBS.name):
-                yield data_view(panel.view, prefix)
-            if (chart := drawn_alike(panel, method, prefix, jobs, clicks)) is not None:
-                board.add(panel.id, "visualization", place, chart, shown_title(panel))
-            else:
-                _lens(board, panel, place, method, leads, jobs)
+        yield from filled(board, top, "kibana", method, jobs, partial(_lens, board, method, leads, jobs))
         board.references.append(tagged)
-        tables = {choice.table for choice in page.choices} - {JOBS.name}
-        yield from (data_view(View(name), prefix) for name in sorted(tables))
         yield board.saved(**_controls(board, jobs))
 
 
 def _lens(
-    board: Board,
-    panel: Panel,
-    place: tuple[int, int, int, int],
-    method: str,
-    leads: Set[str],
-    jobs: JobsIndex,
-) -> None:
-    """A panel as a visualization. ``leads``: columns whose names lead to another page."""
+    board: Board, method: str, leads: Set[str], jobs: JobsIndex, panel: Panel, place: Place
+) -> tuple[()]:
+    """A panel as a visualization in its dashboard. ``leads``: columns whose names lead to another page."""
     names = named(panel)
     if panel.kind in _MAKERS:
         attributes = _MAKERS[panel.kind](panel, method, board.prefix)
@@ -101,6 +86,7 @@ def _lens(
         board.references.append(Reference(name, "dashboard", identity("dashboard", leads_to, board.prefix)))
     board.add(panel.id, "lens", place, config, panel.title)
     board.references.extend(references(panel.id, attributes))
+    return ()
 
 
 _MAKERS = {"bars": bars, "tiles": counts, "trend": lines}
@@ -168,6 +154,7 @@ def _controls(board: Board, jobs: JobsIndex) -> dict[str, Any]:
             "type": "optionsListControl",
             "width": "small",
         }
+    # choices offer what the filters and the time range of the dashboard leave
     ignored = dict.fromkeys(("ignoreFilters", "ignoreQuery", "ignoreTimerange", "ignoreValidations"), False)
     return {
         "controlGroupInput": {

@@ -98,6 +98,7 @@ def counts(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
 
 
 def _counted(label: str, **more: Any) -> Column:
+    # Lens' own name for all documents
     return _measure(label, "count", "___records___", params={"emptyAsNull": False}, **more)
 
 
@@ -107,25 +108,13 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX, clicks: Set[str] 
     ``clicks``: columns whose cells a click chooses.
     """
     wanted, direction = first_sort(panel)
-    keys, numbers = columns_of_table(panel)
-    rows_table = table(panel.view.table)
-    ordering = is_ordering(panel, wanted)
-    by = {"columnId": wanted, "type": "column"} if ordering else {"type": "alphabetical"}
-    named: dict[str, Column] = {}
-    for number, (name, title) in enumerate(keys):
-        size = most_of_key(panel, keys, number)
-        made = _terms(name, title, by, direction, size, missing=bool(named))
-        named[name] = made | _KEYS.get(KINDS[rows_table.column(name).type][0], {})
-    for name, title in numbers:
-        kind: dict[str, Any] = {"dataType": "date"} if is_moment(panel, name) else {}
-        if panel.view.by:
-            kind["params"] = {"emptyAsNull": True}
-        # written as the data view says
-        named[name] = _measure(title, "sum" if panel.view.by else "max", name, **kind)
-    hidden = ordering and wanted not in named
+    named = _table_columns(panel)
+    # there to sort by
+    hidden = is_ordering(panel, wanted) and wanted not in named
     if hidden:
-        kind = {"dataType": "date"} if is_moment(panel, wanted) else {}
-        named[wanted] = _measure(wanted, "min" if direction == "asc" else "max", wanted, **kind)
+        least = "min" if direction == "asc" else "max"
+        named[wanted] = _measure(wanted, least, wanted, **_date(panel, wanted))
+    rows_table = table(panel.view.table)
     texts = any(not KINDS[rows_table.column(name).type][2] for name in named)
     shown: dict[str, Any] = {
         "columns": [
@@ -141,6 +130,30 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX, clicks: Set[str] 
     if wanted in named and not hidden:
         shown["sorting"] = {"columnId": wanted, "direction": direction}
     return lens(panel, panel.title, "lnsDatatable", named, shown, method, prefix)
+
+
+def _table_columns(panel: Panel) -> dict[str, Column]:
+    """The columns of a table by name: groups of its texts, and numbers or their sums in each."""
+    wanted, direction = first_sort(panel)
+    keys, numbers = columns_of_table(panel)
+    by = {"type": "alphabetical"}
+    if is_ordering(panel, wanted):
+        by = {"columnId": wanted, "type": "column"}
+    rows_table = table(panel.view.table)
+    named: dict[str, Column] = {}
+    for number, (name, title) in enumerate(keys):
+        size = most_of_key(panel, keys, number)
+        made = _terms(name, title, by, direction, size, missing=bool(named))
+        named[name] = made | _KEYS.get(KINDS[rows_table.column(name).type][0], {})
+    # written as the data view says
+    operation, more = ("sum", {"params": {"emptyAsNull": True}}) if panel.view.by else ("max", {})
+    for name, title in numbers:
+        named[name] = _measure(title, operation, name, **_date(panel, name), **more)
+    return named
+
+
+def _date(panel: Panel, name: str) -> dict[str, str]:
+    return {"dataType": "date"} if is_moment(panel, name) else {}
 
 
 def named(panel: Panel) -> set[str]:
@@ -172,7 +185,6 @@ def _shown_column(name: str, *, hidden: bool, is_name: bool) -> dict[str, Any]:
     if name in WIDE:
         shown["width"] = WIDE[name]
     if hidden:
-        # there to sort by
         shown["hidden"] = True
     return shown
 
@@ -204,8 +216,8 @@ def _terms(
     }
 
 
+# Format of sums of jobs or hours beside bars
 INTEGER: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
-"""Format of sums of jobs or hours beside bars."""
 
 
 def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:

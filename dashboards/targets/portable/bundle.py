@@ -1,18 +1,20 @@
 """The bundle that Kibana and OpenSearch Dashboards both take."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, hinted
+from dashboards.spec import OWN, JobsIndex, Page, Panel, View
 from dashboards.targets.portable.visualizations import choices, visualization
 from dashboards.targets.saved_objects.boards import MONTH, Board, Opening, click_config
-from dashboards.targets.saved_objects.charts import Clicks, drawn
-from dashboards.targets.saved_objects.data_views import data_view, linked
+from dashboards.targets.saved_objects.charts import drawn
+from dashboards.targets.saved_objects.data_views import linked
+from dashboards.targets.saved_objects.filling import Place, filled
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
-from dashboards.targets.saved_objects.texts import drawn_alike, shown_title, way
+from dashboards.targets.saved_objects.texts import way
 
+# Heights of the lines with the way to other pages, and with window, run, age and choices
 WAY_ROWS, ABOVE_ROWS = 4, 4
-"""Heights of the lines with the way to other pages, and with window, run, age and choices."""
 
 
 def portable(
@@ -39,20 +41,16 @@ def _objects(
                 board.add_object("choices", shown, (width, top, 48 - width, ABOVE_ROWS))
                 yield shown
             top += ABOVE_ROWS
-        clicks = Clicks("opensearchDashboards", {choice.column for choice in page.choices})
-        for placed in page.board:
-            panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
-            if panel.view.table not in ("", JOBS.name):
-                yield data_view(panel.view, prefix)
-            if (chart := drawn_alike(panel, method, prefix, jobs, clicks)) is not None:
-                board.add(panel.id, "visualization", place, chart, shown_title(panel))
-            else:
-                shown = visualization(panel, method, prefix, jobs)
-                board.add_object(panel.id, shown, place, click_config(page, panel), title=panel.title)
-                yield shown
-        chosen = [(choice, View(choice.table)) for choice in page.choices if choice.chosen]
-        offered_of = {choice.table for choice in page.choices} - {JOBS.name}
-        yield from (data_view(View(name), prefix) for name in sorted(offered_of))
-        yield board.saved(
-            tuple((condition, view) for condition, (_, view) in zip(page.preset, chosen, strict=True))
-        )
+        further = partial(_aggregated, board, method, jobs)
+        yield from filled(board, top, "opensearchDashboards", method, jobs, further)
+        chosen = [View(choice.table) for choice in page.choices if choice.chosen]
+        yield board.saved(tuple(zip(page.preset, chosen, strict=True)))
+
+
+def _aggregated(
+    board: Board, method: str, jobs: JobsIndex, panel: Panel, place: Place
+) -> Iterator[SavedObject]:
+    """A panel as a visualization of aggregations."""
+    shown = visualization(panel, method, board.prefix, jobs)
+    board.add_object(panel.id, shown, place, click_config(board.page, panel), title=panel.title)
+    yield shown

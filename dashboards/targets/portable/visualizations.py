@@ -23,11 +23,9 @@ from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_v
 from dashboards.targets.vegalite.index import index_of
 from esjobs.core.query import Maximum
 
-MOST_NAMES, MOST_OF_ROWS = 500, 100
-"""Rows of a table at most: of names, and of rows as they are."""
+MOST_NAMES, MOST_OF_ROWS = 500, 100  # Rows of a table at most: of names, and of rows as they are
 
-MOST_COLUMNS = 5
-"""Columns of a table at most, so that it can be read in a window of 1000 pixels."""
+MOST_COLUMNS = 5  # Columns of a table at most, so that it can be read in a window of 1000 pixels
 
 Aggregation = dict[str, Any]
 
@@ -50,6 +48,7 @@ def visualization(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsInd
     return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
 
 
+# Pixels of columns whose texts or headings are cut in a table with equal ones at 1000 pixels
 WIDE = {
     "name": 180,
     "site": 140,
@@ -59,7 +58,6 @@ WIDE = {
     "link": 180,
     "window_end": 118,
 }
-"""Pixels of columns whose texts or headings are cut in a table with equal ones at 1000 pixels."""
 
 
 def _as_opened(panel: Panel) -> dict[str, Any]:
@@ -191,6 +189,7 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
         params: dict[str, Any] = {"field": column, "interval": "d", "min_doc_count": 1}
         if kind == "terms":
             params = terms(column, "", direction, most_of_key(panel, keys, number)) | order
+            # without it a name without a value in a further column loses its row
             params |= {"missingBucket": True, "missingBucketLabel": "-"} if number else {}
         name = len(metrics) + number + 1
         split.append(_aggregation(name, kind, "bucket", **params, customLabel=title))
@@ -212,6 +211,7 @@ def _order(panel: Panel, numbers: Sequence[str]) -> tuple[dict[str, Any], str]:
         return {"orderBy": "_key"}, direction
     if wanted in numbers:
         return {"orderBy": str(numbers.index(wanted) + 1)}, direction
+    # terms order by a number that is not shown through an aggregation of its own
     least = _aggregation(0, "min" if direction == "asc" else "max", "orderAgg", field=wanted)
     return {"orderBy": "custom", "orderAgg": least | {"id": f"{len(numbers) + 1}-orderAgg"}}, direction
 
@@ -229,8 +229,8 @@ def is_ordering(panel: Panel, column: str) -> bool:
     return KINDS[table(panel.view.table).column(column).type][0] in ("number", "date")
 
 
+# Texts of one name at most: more than one only where a reader looks at several processing types at once
 FURTHER = 5
-"""Texts of one name at most: more than one only where a reader looks at several processing types at once."""
 
 
 def most_names(panel: Panel) -> int:

@@ -8,5 +8,6 @@ charts       panels that Vega-Lite draws, in the colours of a server, with a wor
 texts        panels of words: explanations, the way to other pages
 searches     rows as they are, as saved searches
 boards       a page as a dashboard: grid, references under both names, time range
+filling      the panels of a page on its board
 checks       what a server would refuse or break, said before
 """

@@ -21,9 +21,9 @@ class Opening:
     base_url: str = ""
 
 
-MONTH = Opening()
-"""Without settings."""
+MONTH = Opening()  # Without settings
 
+# Of every dashboard; keys that the oldest server knows
 OPTIONS = {
     "hidePanelTitles": False,
     "syncColors": False,
@@ -31,11 +31,10 @@ OPTIONS = {
     "syncTooltips": False,
     "useMargins": True,
 }
-"""Of every dashboard; keys that the oldest server knows."""
 
 
+# Of a panel that must not filter its page: other panels know nothing of what a click on it would choose
 NO_CLICKS: dict[str, Any] = {"disableTriggers": True}
-"""Of a panel that must not filter its page: other panels know nothing of what a click on it would choose."""
 
 
 def click_config(page: Page, panel: Panel) -> dict[str, Any]:
@@ -75,6 +74,7 @@ class Board:
         if title:
             panel["title"] = title
         else:
+            # a missing title shows that of the object
             panel["embeddableConfig"] = {**config, "hidePanelTitles": True}
         self.panels.append(panel)
         return panel
@@ -115,6 +115,7 @@ class Board:
                 "pause": self.opening.refresh_s == 0,
                 "value": 1000 * self.opening.refresh_s,
             },
+            # from midnight on: days that are cut would look like days of few jobs
             "timeFrom": f"now-{self.opening.days}d/d",
             "timeRestore": True,
             "timeTo": "now",

@@ -77,6 +77,7 @@ def chart(
 ) -> Spec:
     """The specification of a chart that asks for its rows itself."""
     spec = from_index(panel, Paint(size=52), method=method, prefix=prefix, jobs=jobs)
+    # the server sizes a chart by its panel, and warns of other sizes
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
     config = {**kept["config"], "kibana": {"hideWarnings": True}}
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
@@ -118,6 +119,7 @@ def _looks_in_rows(panel: Panel) -> str:
         cases = [(f"indexof({values}, 0) >= 0", "largest"), (f"extent({values})[1] > 0", "other")]
         looks = GROUPS
     elif column == "verdict":
+        # the longest first: an alternative of a pattern stops at the first that fits
         words = sorted((word for word in LOOKS if word not in ("default", "other")), key=len, reverse=True)
         listed_words = "^(" + "|".join([*words, ""]) + "[|])*$"
         by_default = f"indexof(pluck({rows}, '_source.origin'), 'default') >= 0"
@@ -130,6 +132,7 @@ def _looks_in_rows(panel: Panel) -> str:
     else:
         return ""
     listed = " + ".join(f"({test} ? {text_of(looks[word].label + '|')} : '')" for test, word in cases)
+    # Vega has no list that grows: a text is joined and taken apart
     return f"length(data('{ROWS}')) ? split(replace({listed}, regexp('[|]$'), ''), '|') : {_ENTRY}"
 
 
@@ -177,8 +180,8 @@ def _compared(panel: Panel) -> str:
     return f" && length({scores})"
 
 
+# Columns of names by which a click chooses
 NAMES = ("name", "site", "queue", "user", "project", "application")
-"""Columns of names by which a click chooses."""
 _DAY_MS = 86_400_000
 
 
@@ -189,31 +192,43 @@ def clicked(spec: Spec, panel: Panel, clicks: Clicks, prefix: str, jobs: JobsInd
     Of two calls in one a server heeds the first, so each is a parameter; both hear a click on any layer, and
     heed a mark that has their column.
     """
-    layers = {layer["name"]: layer for layer in spec["layer"] if "name" in layer}
-    when = "marks" if panel.kind == "days" else "when"
-    answers = {when: ("at", f"{clicks.product}SetTimeFilter(VALUE, VALUE + {_DAY_MS})")}
-    of_jobs = panel.view.table == JOBS.name
-    name = "" if when == "marks" else _clickable(panel, clicks)
-    # an archive of others may lack the field
-    if name and (not of_jobs or name in jobs.columns):
-        field = jobs.columns[name].names[0] if of_jobs else name
-        index = jobs.name(prefix) if of_jobs else index_of(panel.view, prefix)
-        query = f"{{match_phrase: {{{text_of(field)}: VALUE}}}}"
-        answers["marks"] = (name, f"{clicks.product}AddFilter({query}, {text_of(index)})")
-    params = [*spec.get("params", ())]
-    for layer, (field, call) in answers.items():
-        if layer in layers:
-            select = {"type": "point", "on": "click", "fields": [field], "toggle": False, "clear": False}
-            layers[layer] = {
-                **layers[layer],
-                "mark": {**layers[layer]["mark"], "cursor": "pointer"},
-                "params": [*layers[layer].get("params", ()), {"name": f"pick_{layer}", "select": select}],
-            }
-            value = f"pick_{layer}[{text_of(field)}]"
+    answers = _answers(panel, clicks, prefix, jobs)
+    layers, params = list(spec["layer"]), list(spec.get("params", ()))
+    places = {layer.get("name"): place for place, layer in enumerate(layers)}
+    for name, (field, call) in answers.items():
+        if name in places:
+            layers[places[name]] = _pickable(layers[places[name]], field)
+            value = f"pick_{name}[{text_of(field)}]"
             said = f"{value} && isValid({value}[0]) ? {call.replace('VALUE', f'{value}[0]')} : null"
-            params.append({"name": f"sent_{layer}", "expr": said})
-    changed = [layers[layer["name"]] if layer.get("name") in answers else layer for layer in spec["layer"]]
-    return {**spec, "layer": changed, **({"params": params} if params else {})}
+            params.append({"name": f"sent_{name}", "expr": said})
+    return {**spec, "layer": layers, **({"params": params} if params else {})}
+
+
+def _answers(panel: Panel, clicks: Clicks, prefix: str, jobs: JobsIndex) -> dict[str, tuple[str, str]]:
+    """By layer, the field that a click on it takes, and the call with its ``VALUE``."""
+    of_time = ("at", f"{clicks.product}SetTimeFilter(VALUE, VALUE + {_DAY_MS})")
+    if panel.kind == "days":
+        return {"marks": of_time}
+    name, field, index = _clickable(panel, clicks), "", index_of(panel.view, prefix)
+    if panel.view.table != JOBS.name:
+        field = name
+    # an archive of others may lack the field
+    elif name in jobs.columns:
+        field, index = jobs.columns[name].names[0], jobs.name(prefix)
+    if not field:
+        return {"when": of_time}
+    query = f"{{match_phrase: {{{text_of(field)}: VALUE}}}}"
+    return {"when": of_time, "marks": (name, f"{clicks.product}AddFilter({query}, {text_of(index)})")}
+
+
+def _pickable(layer: Spec, field: str) -> Spec:
+    """A layer whose marks a click picks by a field."""
+    select = {"type": "point", "on": "click", "fields": [field], "toggle": False, "clear": False}
+    return {
+        **layer,
+        "mark": {**layer["mark"], "cursor": "pointer"},
+        "params": [*layer.get("params", ()), {"name": f"pick_{layer['name']}", "select": select}],
+    }
 
 
 def _clickable(panel: Panel, clicks: Clicks) -> str:
@@ -257,6 +272,7 @@ def nothing(sentence: str, seen: str) -> Spec:
 
 def wrapped_expression(text: str) -> str:
     """An expression: a text in lines that fit into the panel."""
+    # pixels of a letter of this size, on average; SVG texts do not wrap themselves
     letters = "max(20, floor((width - 16) / 6.8))"
     return f"replace({text}, regexp('(.{{1,' + {letters} + '}})( +|$)', 'g'), '$1\\n')"
 

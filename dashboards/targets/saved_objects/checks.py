@@ -10,6 +10,7 @@ from esjobs.core.tables import columns
 
 MEMBERS = {"attributes", "coreMigrationVersion", "id", "references", "type", "typeMigrationVersion"}
 
+# Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object
 KEYS: Mapping[str, frozenset[str]] = {
     "dashboard": frozenset(
         columns(
@@ -29,27 +30,25 @@ KEYS: Mapping[str, frozenset[str]] = {
     "search": frozenset(columns("title description columns sort hideChart grid kibanaSavedObjectMeta")),
     "tag": frozenset(("name", "description", "color")),
 }
-"""Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object."""
 
-FIELD_KEYS = frozenset(("customLabel", "count"))
-"""Keys of a data view field that the oldest server accepts."""
+FIELD_KEYS = frozenset(("customLabel", "count"))  # Keys of a data view field that the oldest server accepts
 
+# Attributes that are JSON in a text
 TEXTS = (
     *("panelsJSON", "optionsJSON", "visState", "uiStateJSON", "fields", "fieldFormatMap", "fieldAttrs"),
     *("runtimeFieldMap", "sourceFilters"),
 )
-"""Attributes that are JSON in a text."""
 
+# Of these, what OpenSearch Dashboards refuses; a file with a tag is for Kibana alone
 KIBANA_KEYS: Mapping[str, frozenset[str]] = {
     "dashboard": frozenset(("controlGroupInput",)),
     "search": frozenset(("hideChart", "grid")),
 }
-"""Of these, what OpenSearch Dashboards refuses; a file with a tag is for Kibana alone."""
 
+# Keys of a filter to choose from that the oldest server accepts
 CONTROL_KEYS = frozenset(
     columns("enhancements dataViewId fieldName id selectedOptions singleSelect title searchTechnique sort")
 )
-"""Keys of a filter to choose from that the oldest server accepts."""
 
 
 def complaints(text: str) -> list[str]:
@@ -59,6 +58,7 @@ def complaints(text: str) -> list[str]:
         found.append("it contains no object")
     present = [(str(each.get("type")), str(each.get("id"))) for each in objects]
     found += [f"{kind} '{name}' occurs {present.count((kind, name))} times" for kind, name in _twice(present)]
+    # a tag is the mark of a bundle that is for Kibana alone
     alone = any(each.get("type") == "tag" for each in objects)
     for each in objects:
         try:
@@ -154,9 +154,8 @@ def _of_references(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Itera
     """Each is in the file, is named once and is used; whatever is used has one."""
     references = each["references"]
     names = [reference.get("name") for reference in references]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            yield f"reference '{name}' occurs {names.count(name)} times"
+    for name in _twice(names):
+        yield f"reference '{name}' occurs {names.count(name)} times"
     for reference in references:
         if (reference.get("type"), reference.get("id")) not in present:
             yield f"{reference.get('type')} '{reference.get('id')}' is not in the file"
@@ -169,7 +168,13 @@ def _of_references(each: dict[str, Any], present: set[tuple[Any, Any]]) -> Itera
 
 def used_references(each: dict[str, Any]) -> Iterator[str]:
     """The names of references by which an object speaks of others."""
-    attributes = each["attributes"]
+    yield from _used_by_attributes(each["attributes"])
+    for reference in each["references"]:
+        if reference.get("type") == "tag" and reference.get("name") == f"tag-ref-{reference.get('id')}":
+            yield reference["name"]
+
+
+def _used_by_attributes(attributes: dict[str, Any]) -> Iterator[str]:
     source = _parsed(attributes.get("kibanaSavedObjectMeta", {}).get("searchSourceJSON")) or {}
     if "indexRefName" in source:
         yield source["indexRefName"]
@@ -182,9 +187,6 @@ def used_references(each: dict[str, Any]) -> Iterator[str]:
     controls = _parsed(attributes.get("controlGroupInput", {}).get("panelsJSON")) or {}
     for name in controls:
         yield f"controlGroup_{name}:optionsListDataView"
-    for reference in each["references"]:
-        if reference.get("type") == "tag" and reference.get("name") == f"tag-ref-{reference.get('id')}":
-            yield reference["name"]
 
 
 def _used_by_panel(panel: dict[str, Any]) -> Iterator[str]:
@@ -211,15 +213,23 @@ def _of_panels(attributes: dict[str, Any]) -> Iterator[str]:
         name, grid = str(panel.get("panelIndex")), panel.get("gridData", {})
         if grid.get("i") != name:
             yield f"panel '{name}' is called '{grid.get('i')}' in the grid"
-        x, y, w, h = (int(grid.get(side, -1)) for side in "xywh")
-        if min(x, y) < 0 or min(w, h) < 1 or x + w > COLUMNS:
+        cells = _cells(grid)
+        if not cells:
             yield f"panel '{name}' exceeds the {COLUMNS} columns of the grid"
             continue
-        cells = [(column, row) for column in range(x, x + w) for row in range(y, y + h)]
         for other in dict.fromkeys(taken[cell] for cell in cells if cell in taken):
             yield f"panels '{other}' and '{name}' overlap"
+        # servers move panels that overlap, each version in its own way
         taken |= dict.fromkeys(cells, name)
         yield from _of_content(name, panel)
+
+
+def _cells(grid: dict[str, Any]) -> list[tuple[int, int]]:
+    """The cells of the grid that a panel covers; none for one that does not fit."""
+    x, y, w, h = (int(grid.get(side, -1)) for side in "xywh")
+    if min(x, y) < 0 or x + w > COLUMNS:
+        return []
+    return [(column, row) for column in range(x, x + w) for row in range(y, y + h)]
 
 
 def _of_content(name: str, panel: dict[str, Any]) -> Iterator[str]:
@@ -238,32 +248,26 @@ def _of_chart(name: str, text: Any) -> Iterator[str]:
         return
     if "/vega-lite/v5" not in str(spec.get("$schema")):
         yield f"panel '{name}': its chart is not of Vega-Lite 5"
-    for url in urls_of(spec):
+    searches = list(searches_of(spec))
+    for url in (data["url"] for data in searches):
         if "%type%" in url:
             yield f"panel '{name}': %type%, which OpenSearch Dashboards does not support"
         if url.get("%context%") and "query" in url.get("body", {}):
             yield f"panel '{name}': %context% beside a query, which a server rejects"
-    names = [data.get("name") for data in _searched(spec)]
-    if any(names.count(one) > 1 for one in names):
+    if _twice([data.get("name") for data in searches]):
         yield f"panel '{name}': two searches with the same name or no name, whose answers Kibana mixes up"
 
 
-def urls_of(found: Any) -> Iterator[dict[str, Any]]:
-    """The searches of a chart: whatever stands under ``url``, at any depth."""
-    for data in _searched(found):
-        yield data["url"]
-
-
-def _searched(found: Any) -> Iterator[dict[str, Any]]:
-    """The data of a chart that a search gives."""
+def searches_of(found: Any) -> Iterator[dict[str, Any]]:
+    """The data of a chart that a search (``url``) gives, at any depth."""
     if isinstance(found, dict):
         if isinstance(found.get("url"), dict):
             yield found
         for value in found.values():
-            yield from _searched(value)
+            yield from searches_of(value)
     elif isinstance(found, list):
         for value in found:
-            yield from _searched(value)
+            yield from searches_of(value)
 
 
 def _of_controls(attributes: dict[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dashboards.spec import JOBS, View, Where, table
 from esjobs.core.words import ALL_TYPES
 
 
-def kuery(view: View, method: str | None = None, processing_type: str = ALL_TYPES) -> str:
+def kuery(view: View, method: str | None = None) -> str:
     """The rows of a view.
 
     >>> kuery(View("flags", where=(Where("confirmed", (True,)),), level="queue"), "gamma")
@@ -18,7 +18,7 @@ def kuery(view: View, method: str | None = None, processing_type: str = ALL_TYPE
     columns = set(table(view.table).column_names)
     fixed = {"level": view.level, "method": method}
     if view.types == "main" and view.table != JOBS.name:
-        fixed["processing_type"] = processing_type
+        fixed["processing_type"] = ALL_TYPES
     said = [
         f"{name}: {_value(value)}" for name, value in fixed.items() if value is not None and name in columns
     ]

@@ -14,6 +14,8 @@ from dashboards.targets.vegalite.index import index_of, is_latest
 from esjobs.core.fields import Field, FieldType
 from esjobs.schema.catalogue import table
 
+# By type of a column: what a server calls it, what the index calls it, whether it can be searched. Tables
+# show all of them; nobody searches in sentences.
 KINDS: dict[FieldType, tuple[str, str, bool]] = {
     "keyword": ("string", "keyword", True),
     "text": ("string", "keyword", False),
@@ -23,16 +25,12 @@ KINDS: dict[FieldType, tuple[str, str, bool]] = {
     "time": ("date", "date", True),
     "day": ("date", "date", True),
 }
-"""By type of a column: what a server calls it, what the index calls it, whether it can be searched.
 
-Tables show all of them; nobody searches in sentences.
-"""
-
+# Fields of the index that are no columns; hidden
 INTERNAL = (
     *("generation", "partition", "scan_only", "not_finite", "not_finite.*", "written", "writer", "begun"),
     *("over", "n_written"),
 )
-"""Fields of the index that are no columns; hidden."""
 
 # Relative numbers that people read in percent
 _PERCENT = {
@@ -57,8 +55,8 @@ _PERCENT = {
 # Columns with a sign
 _SIGNED = {"deviation", "deviation_raw", "deviation_low", "deviation_high", "method_shift"}
 
+# Patterns of the servers, one for all sizes of a number; their minus is a hyphen
 PLAIN_PERCENT, SIGNED_PERCENT = "0.0 %", "+0.0 %"
-"""Patterns of the servers, one for all sizes of a number; their minus is a hyphen."""
 
 # Speed factors and their errors, which are near 1
 _FACTORS = {
@@ -66,8 +64,9 @@ _FACTORS = {
     *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before", "mix_k", "mix_k_err"),
 }
 
-# Benchmark scores per core
-_SCORES = {
+# Benchmark scores per core, and the width of pulls
+_TWO_DECIMALS = {
+    "pull_width",
     *("corepower", "corepower_before", "corepower_from_records", "corepower_parent", "served_corepower"),
     *("parent_corepower", "proposed_corepower", "proposed_corepower_err"),
     *("estimate", "estimate_low", "estimate_high"),
@@ -96,6 +95,7 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
         "fields": text_of([*META_FIELDS, *(listed(column) for column in rows_table.columns)]),
         "name": f"{prefix}: {rows_table.name}" + (", latest run" if of_latest else ""),
         "runtimeFieldMap": "{}",
+        # hides them in Discover, where people look at documents
         "sourceFilters": text_of([{"value": name} for name in INTERNAL]),
         "title": index,
     }
@@ -175,23 +175,19 @@ def form_of(column: Field) -> dict[str, Any] | None:
     if column.type in ("time", "day"):
         pattern = "YYYY-MM-DD HH:mm" if column.name in _MOMENTS else "YYYY-MM-DD"
         return {"id": "date", "params": {"pattern": pattern, "timezone": "UTC"}}
-    if column.name in _SIGNED:
-        return {"id": "percent", "params": {"pattern": SIGNED_PERCENT}}
-    if column.type == "number" and (column.name in _PERCENT or column.name.endswith("_frac")):
-        return {"id": "percent", "params": {"pattern": PLAIN_PERCENT}}
-    if column.name in _SCORES:
-        return {"id": "number", "params": {"pattern": "0.00"}}
-    if column.unit in _HOURS:
-        return {"id": "number", "params": {"pattern": "0,0.0"}}
-    if column.name == "pull_width":
-        return {"id": "number", "params": {"pattern": "0.00"}}
-    if column.name in _FACTORS:
-        return {"id": "number", "params": {"pattern": "0.000"}}
-    if column.type == "integer":
-        return {"id": "number", "params": {"pattern": "0,0"}}
-    if column.type == "number":
-        return {"id": "number", "params": {"pattern": "0,0.[000]"}}
-    return None
+    is_share = column.name in _PERCENT or column.name.endswith("_frac")
+    patterns = (
+        (column.name in _SIGNED, "percent", SIGNED_PERCENT),
+        (column.type == "number" and is_share, "percent", PLAIN_PERCENT),
+        (column.name in _TWO_DECIMALS, "number", "0.00"),
+        (column.unit in _HOURS, "number", "0,0.0"),
+        (column.name in _FACTORS, "number", "0.000"),
+        (column.type == "integer", "number", "0,0"),
+        (column.type == "number", "number", "0,0.[000]"),
+    )
+    # the first one that applies: a score is a number, too
+    found = ({"id": kind, "params": {"pattern": pattern}} for applies, kind, pattern in patterns if applies)
+    return next(found, None)
 
 
 def listed(column: Field) -> dict[str, Any]:
@@ -216,9 +212,9 @@ def field_entry(
     }
 
 
+# Fields of every document
 META_FIELDS: tuple[dict[str, Any], ...] = (
     {**field_entry("_id", "string", "_id"), "readFromDocValues": False},
     {**field_entry("_index", "string", "_index"), "readFromDocValues": False},
     field_entry("_source", "_source", "_source", searchable=False, counted=False),
 )
-"""Fields of every document."""

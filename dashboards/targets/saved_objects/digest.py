@@ -4,7 +4,7 @@ A bundle is one long line per object; what changed between two of them is seen h
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Object = Mapping[str, Any]
@@ -107,16 +107,24 @@ def _visualization(found: Object) -> Iterator[str]:
     yield from _requests(spec)
     layers = [each.get("name", "") for each in spec["layer"]]
     yield f"- draws: {', '.join(filter(None, layers))}; a server lacks {spec['usermeta']['lacking']}"
-    titles = dict.fromkeys(title for title in _within(spec, "title") if isinstance(title, str) and title)
-    if titles:
-        yield f"- says: {'; '.join(titles)}"
-    chosen = [each for each in spec["transform"] if "window" in each or isinstance(each.get("filter"), str)]
-    if chosen:
-        yield "- keeps: " + ", then ".join(_code(each.get("filter", each)) for each in chosen)
-    written = dict.fromkeys(name for name in _within(spec["layer"], "as") if " as " in str(name))
-    labels = dict.fromkeys(_within(spec["layer"], "labelExpr"))
-    if written or labels:
-        yield "- numbers: " + ", ".join([*written, *(f"axis {_code(each)}" for each in labels)])
+    titles = (title for title in _within(spec, "title") if isinstance(title, str))
+    yield from _listed("says", "; ", filter(None, titles))
+    yield from _listed("keeps", ", then ", _kept(spec["transform"]))
+    written = [name for name in _within(spec["layer"], "as") if " as " in str(name)]
+    labels = [f"axis {_code(each)}" for each in _within(spec["layer"], "labelExpr")]
+    yield from _listed("numbers", ", ", [*written, *labels])
+
+
+def _listed(what: str, between: str, texts: Iterable[str]) -> Iterator[str]:
+    """A line of texts, each once; none without any."""
+    if text := between.join(dict.fromkeys(texts)):
+        yield f"- {what}: {text}"
+
+
+def _kept(transform: Sequence[Object]) -> list[str]:
+    """The steps that leave rows out."""
+    chosen = [each for each in transform if "window" in each or isinstance(each.get("filter"), str)]
+    return [_code(each.get("filter", each)) for each in chosen]
 
 
 def _requests(spec: Object) -> Iterator[str]:

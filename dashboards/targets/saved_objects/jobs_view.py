@@ -1,6 +1,6 @@
 """The jobs themselves as a data view: an archive that is asked directly, with fields computed when asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dashboards.spec import IndexFields, JobsIndex
@@ -15,40 +15,24 @@ from dashboards.targets.saved_objects.data_views import (
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
 from esjobs.core import fields
 
+# Fields of our own index of jobs that are bookkeeping; hidden
 INTERNAL = (
     *("identity", "load", "row", "born", "from", "until", "mark_low", "scan_only"),
     *("not_finite", "not_finite.*", "origin_file", "origin_line"),
 )
-"""Fields of our own index of jobs that are bookkeeping; hidden."""
 
 
 def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) -> SavedObject:
     """The data view of the jobs; ``computed``: with runtime fields, which OpenSearch Dashboards lacks."""
-    listed: dict[str, dict[str, Any]] = {}
-    described: dict[str, dict[str, str]] = {}
-    forms: dict[str, Any] = {}
-    for name, mapped in index.columns.items():
-        item = fields.field(name)
-        if item.type not in KINDS:
-            continue
-        for place in mapped.names:
-            kind, known_as, searchable = KINDS[item.type]
-            # our jobs keep what a record says; results are milliseconds
-            known_as = "date_nanos" if index.own and item.type == "time" else known_as
-            # our texts have no doc values, by which a server counts
-            shown = not index.own or item.type != "text"
-            listed[place] = field_entry(place, kind, known_as, searchable=searchable, counted=shown)
-            if index.own:
-                described[place] = {"customLabel": label_of(item)}
-            # a count in units of others may have a fraction
-            if (form := form_of(item)) is not None and (item.type != "integer" or mapped.factor == 1):
-                forms[place] = form
+    mapped = list(_mapped(index))
     scripts = runtime_fields(index) if computed else {}
-    forms |= {name: _FORMS[name] for name in scripts}
-    described |= {name: {"customLabel": _MEANINGS[name]} for name in scripts}
+    labels = {place: label_of(item) for place, item, _ in mapped} if index.own else {}
+    labels |= {name: _MEANINGS[name] for name in scripts}
+    forms = _forms(mapped) | {name: _FORMS[name] for name in scripts}
+    listed = {place: _entry(place, item, index) for place, item, _ in mapped}
     attributes = {
         "allowNoIndex": True,
-        "fieldAttrs": text_of(described),
+        "fieldAttrs": text_of({name: {"customLabel": label} for name, label in labels.items()}),
         "fieldFormatMap": text_of(forms),
         "fields": text_of([*META_FIELDS, *listed.values()]),
         "name": f"{prefix}: jobs",
@@ -58,6 +42,29 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
         "title": index.name(prefix),
     }
     return SavedObject("index-pattern", "jobs", attributes, prefix=prefix)
+
+
+def _mapped(index: JobsIndex) -> Iterator[tuple[str, fields.Field, float]]:
+    """Yield the fields of the index, each with that of the catalogue and its factor."""
+    for name, source in index.columns.items():
+        item = fields.field(name)
+        if item.type in KINDS:
+            yield from ((place, item, source.factor) for place in source.names)
+
+
+def _forms(mapped: Iterable[tuple[str, fields.Field, float]]) -> dict[str, Any]:
+    # a count in units of others may have a fraction
+    exact = ((place, item) for place, item, factor in mapped if factor == 1 or item.type != "integer")
+    return {place: form for place, item in exact if (form := form_of(item)) is not None}
+
+
+def _entry(place: str, item: fields.Field, index: JobsIndex) -> dict[str, Any]:
+    kind, known_as, searchable = KINDS[item.type]
+    # our jobs keep what a record says; results are milliseconds
+    known_as = "date_nanos" if index.own and item.type == "time" else known_as
+    # our texts have no doc values, by which a server counts
+    counted = not index.own or item.type != "text"
+    return field_entry(place, kind, known_as, searchable=searchable, counted=counted)
 
 
 # Labels of computed fields
@@ -101,10 +108,12 @@ def _script(index: JobsIndex, needed: Sequence[str], sense: str, value: str) -> 
 def _taken(item: str, mapped: IndexFields) -> str:
     lines = [f"Double {item} = null; "]
     for name in mapped.names:
+        # names of other indices may hold anything: none ends the text
         place = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
         number = f"(double) doc[{place}].value"
         unset = "" if mapped.unset is None else f" && {number} != {float(mapped.unset)!r}"
         lines.append(
+            # a field without a mapping is an error, not a missing value
             f"if ({item} == null && doc.containsKey({place}) && doc[{place}].size() > 0{unset}) "
             f"{item} = {number} * {mapped.factor!r}; "
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 PREFIX = "esjobs"
 CORE_STAMP = "8.8.0"
+# By type, the version whose shape is written; none is newer than Kibana 8.12
 STAMPS: Mapping[str, str] = {
     "dashboard": "8.9.0",
     "index-pattern": "8.0.0",
@@ -21,8 +22,8 @@ STAMPS: Mapping[str, str] = {
     "tag": "8.0.0",
     "visualization": "8.5.0",
 }
-"""By type, the version whose shape is written; none is newer than Kibana 8.12."""
 
+# By type, the word in the ids of its objects
 SHORT: Mapping[str, str] = {
     "dashboard": "dashboard",
     "index-pattern": "data",
@@ -30,7 +31,6 @@ SHORT: Mapping[str, str] = {
     "tag": "tag",
     "visualization": "vis",
 }
-"""By type, the word in the ids of its objects."""
 
 Attributes = dict[str, Any]
 

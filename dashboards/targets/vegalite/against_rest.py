@@ -63,12 +63,14 @@ def against_rest(rate: Rate, name: str) -> list[Step]:
         *({"calculate": how, "as": each} for each, how in rate.columns.items()),
         {"aggregate": [{"op": "sum", "field": each, "as": each} for each in sums], "groupby": [name]},
         {"joinaggregate": [{"op": "sum", "field": each, "as": f"all_{each}"} for each in sums]},
+        # before names of few jobs are left out: the rule is at the mean of everybody
         {"calculate": "datum.all_over / datum.all_under", "as": "mean"},
         {"filter": f"isValid(datum[{json.dumps(name)}]) && datum.under > 0"},
         {"joinaggregate": [{"op": "max", "field": "n_jobs", "as": "most_jobs"}]},
         {"filter": f"datum.n_jobs >= min({FEW_JOBS}, datum.most_jobs)"},
         {"calculate": "datum.over / datum.under", "as": "value"},
         *_median(),
+        # first against the median, to find who lies apart; then against the others of the rest
         {"calculate": "datum.middle", "as": "rest"},
         *ends,
         *({"calculate": f"datum.apart ? 0 : datum.{each}", "as": f"like_{each}"} for each in sums),
@@ -84,6 +86,7 @@ def against_rest(rate: Rate, name: str) -> list[Step]:
     ]
 
 
+# An expression: how many names differ
 SENTENCE = (
     "datum.names < 2 ? 'The rest is not in this selection, so nothing is compared.' : "
     f"datum.most_jobs < {FEW_JOBS} ? 'No name has {FEW_JOBS} jobs; their order has no meaning.' : (datum.n ? "
@@ -91,7 +94,6 @@ SENTENCE = (
     f"'s') + ' from the rest by more than {NOISE_SIGMAS:.0f} standard errors' + (datum.n ? '.' : '; their "
     "order has no meaning.')"
 )
-"""An expression: how many names differ."""
 
 
 def _median() -> list[Step]:
@@ -116,12 +118,14 @@ def _of_shares() -> list[Step]:
         ("rest_", "rest", "rest_n_jobs", NOISE_SIGMAS),
     ):
         p, n, z2 = f"datum.{share}", f"datum.{number}", sigmas**2
+        # Wilson's centre and half-width, for each number of standard errors
         middle = f"({p} + {z2 / 2!r} / {n}) / (1 + {z2!r} / {n})"
         reach = f"{sigmas!r} * sqrt({p} * (1 - {p}) / {n} + {z2 / 4!r} / ({n} * {n})) / (1 + {z2!r} / {n})"
         steps += [
             {"calculate": f"{middle} - {reach}", "as": f"{name}low"},
             {"calculate": f"{middle} + {reach}", "as": f"{name}high"},
         ]
+    # Newcombe: the distances to the ends that face each other, added in squares
     below = "sqrt(pow(datum.value - datum.own_low, 2) + pow(datum.rest_high - datum.rest, 2))"
     above = "sqrt(pow(datum.own_high - datum.value, 2) + pow(datum.rest - datum.rest_low, 2))"
     differing = f"{_COMPARABLE} && (datum.value - datum.rest > {below} || datum.rest - datum.value > {above})"
@@ -136,9 +140,12 @@ def _of_means(rate: Rate) -> list[Step]:
         _, under, squares, products, under_squares, n = (f"datum.{part}{name}" for name in _RATIO)
         v = f"datum.{value}"
         if rate.kind == "weighted":
+            # variance of a weighted mean with its effective number of values
             spread = f"({squares} / {under} - {v} * {v}) * {under_squares}"
         else:
+            # squared residuals of over - value x under (delta method of a ratio)
             spread = f"{squares} - 2 * {v} * {products} + {v} * {v} * {under_squares}"
+        # rounding may leave a spread of 0 just below it
         error = f"{n} > 1 ? sqrt(max({spread}, 0) * {n} / ({n} - 1)) / {under} : 0"
         steps.append({"calculate": error, "as": f"{part}error"})
     away = "abs(datum.value - datum.rest)"

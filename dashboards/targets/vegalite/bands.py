@@ -88,6 +88,7 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         valid(up.column, "low", "high"),
         {"calculate": f"+toDate(datum[{json.dumps(time.column)}])", "as": "at"},
         {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
+        # a window without an end: of all rows, not of those before
         {"window": [first], "sort": [{"field": name.column}], "frame": [None, None]},
         {"filter": f"datum[{json.dumps(name.column)}] === datum.drawn"},
         {"joinaggregate": [{"op": "max", "field": "at", "as": "last"}]},
@@ -96,8 +97,8 @@ def days(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     return assembled(source, steps, layers, paint)
 
 
+# Colours of deviations from slow to fast; each is told from its neighbours in every kind of sight
 STEPS = ("#8c2d04", "#ec7a3c", "#f4f4f2", "#74a9d8", "#0b4a8f")
-"""Colours of deviations from slow to fast; each is told from its neighbours in every kind of sight."""
 
 
 def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -107,6 +108,7 @@ def nights(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
         "x": {"field": "day", "type": "ordinal", "axis": None},
         "y": {**names_axis(name.column), "sort": {"field": "place", "op": "min"}},
     }
+    # four limits, five colours
     limits = [-paint.limit, -paint.limit / 2, paint.limit / 2, paint.limit]
     scale = {"type": "threshold", "domain": limits, "range": list(STEPS)}
     colour = {"field": value.column, "type": "quantitative", "scale": scale, "legend": None}

@@ -1,9 +1,10 @@
 """From a panel to its chart: the one list of which kind is drawn how."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View, has_levels
+from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Join, Kind, Panel, has_levels
 from dashboards.targets.vegalite.bands import days, nights
 from dashboards.targets.vegalite.ends import ends
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
@@ -18,10 +19,11 @@ from dashboards.targets.vegalite.sums import cut, first_rows, sizes, trend, wast
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
 from dashboards.targets.vegalite.weights import distribution, tenths
 from dashboards.targets.vegalite.words import as_of, caption, light, statement
-from esjobs.core.words import ALL_TYPES, Level
+from esjobs.core.words import ALL_TYPES
 
 Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
 
+# Kinds of panel that are charts
 CHARTS: Mapping[Kind, Drawn] = {
     "scatter-line": against_line,
     "dots-with-errors": dots,
@@ -54,7 +56,6 @@ CHARTS: Mapping[Kind, Drawn] = {
     "worst": worst,
     "of-jobs": of_jobs,
 }
-"""Kinds of panel that are charts."""
 
 
 def from_rows(panel: Panel, paint: Paint = PLAIN) -> Spec:
@@ -69,58 +70,48 @@ def from_index(
     *,
     processing_type: str = ALL_TYPES,
     method: str | None = None,
-    level: Level = "queue",
     prefix: str = PREFIX,
-    history: bool = False,
     jobs: JobsIndex = OWN,
 ) -> Spec:
     """The same chart asking for its rows itself, in a dashboard of Kibana or OpenSearch Dashboards.
 
     A panel about every type draws each with the line of its own; which types, a reader chooses there.
 
-    ``level``: that which is drawn of a panel that is about every level. ``history``: of every run rather than
-    of the latest. ``jobs``: the index of a panel on jobs.
+    Of a panel that is about every level it draws queues. ``jobs``: the index of a panel on jobs.
     """
     if panel.view.table == JOBS.name:
         return _of_jobs(panel, paint, prefix, jobs)
     view = panel.view
     if has_levels(view.table):
-        view = replace(view, level=view.level or level)
+        view = replace(view, level=view.level or "queue")
 
     if panel.kind == "caption":
         counted = count_of(view, processing_type, method, prefix=prefix, name=ROWS)
         return caption(panel, counted, {}, paint)
 
-    few = panel.most[0] if panel.most and panel.kind in _FEW else MOST_ROWS
-
-    def source(
-        view: View, columns: Iterable[str], most: int = MOST_ROWS, name: str = "", *, context: bool = True
-    ) -> Source:
-        return hits(
-            view,
-            list(columns),
-            processing_type,
-            method,
-            prefix=prefix,
-            history=history,
-            most=most,
-            name=name,
-            context=context,
-        )
-
+    source = partial(hits, processing_type=processing_type, method=method, prefix=prefix)
     # what is said of a whole run, no choice of names may hide
     of_run = panel.kind in ("as-of", "light") or (panel.kind == "statement" and view.types == "main")
-    joins = {
-        join.name: lines_of_types(join.view, join.columns, method, prefix)
-        if join.name == "line" and view.types == "every"
-        else source(join.view, (join.on, *join.columns), context=not of_run and join.name != UNFILTERED)
-        for join in panel.joins
-    }
-    rows = source(view, columns_of(panel), few, ROWS, context=not of_run)
-    made = CHARTS[panel.kind](panel, rows, joins, paint)
-    if panel.kind == "dots-with-errors" and panel.most:
+
+    def joined(join: Join) -> Source:
+        if join.name == "line" and view.types == "every":
+            return lines_of_types(join.view, join.columns, method, prefix)
+        context = not of_run and join.name != UNFILTERED
+        return source(join.view, (join.on, *join.columns), context=context)
+
+    few = panel.most[0] if panel.most and panel.kind in _FEW else MOST_ROWS
+    rows = source(view, columns_of(panel), most=few, name=ROWS, context=not of_run)
+    joins = {join.name: joined(join) for join in panel.joins}
+    return _shortened(panel, CHARTS[panel.kind](panel, rows, joins, paint))
+
+
+def _shortened(panel: Panel, made: Spec) -> Spec:
+    """A chart of the first names, with a line that says how many there are."""
+    if not panel.most or panel.kind not in ("dots-with-errors", "trend"):
+        return made
+    if panel.kind == "dots-with-errors":
         made["transform"] += first_rows(panel.most[0])
-    if panel.kind in ("dots-with-errors", "trend") and panel.most and (view.by or not view.over):
+    if panel.view.by or not panel.view.over:
         made["layer"].append(cut(panel))
     return made
 

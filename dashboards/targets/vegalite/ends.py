@@ -9,8 +9,8 @@ from dashboards.targets.vegalite.sources import Source, Step
 from dashboards.targets.vegalite.sums import HOUR_S, amount, names_axis
 from esjobs.core.states import FAILED_KINDS, UNFINISHED_KINDS
 
+# By the kind of end, in the order of a bar; what is cancelled, and not lost, is pale and comes last
 COLOURS = dict(zip(UNFINISHED_KINDS, ("#9c5a6b", "#8a6d00", "#5b4b8a", "#777d86", "#d9c583"), strict=True))
-"""By the kind of end, in the order of a bar; what is cancelled, and not lost, is pale and comes last."""
 
 _KIND_OF = {state: kind for kind, states in UNFINISHED_KINDS.items() for state in states}
 

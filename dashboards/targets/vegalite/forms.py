@@ -12,13 +12,14 @@ from esjobs.core.numbers import MISSING
 
 Spec = dict[str, Any]
 
+# ``count``: whole, with commas. ``amount``: hours, tenths below 10. ``number``: three significant digits.
+# ``percent``, ``signed``: whole from 10 % on, one decimal below. ``score``: whole, of 100. ``declared``,
+# ``estimate``: two decimals and one. ``shift``: a number of standard errors, with its sign.
 COUNT, AMOUNT, NUMBER = "form:count", "form:amount", "form:number"
 PERCENT, SIGNED, SCORE = "form:percent", "form:signed", "form:score"
 DECLARED, ESTIMATE, SHIFT = "form:declared", "form:estimate", "form:shift"
-"""``count``: whole, with commas. ``amount``: hours, tenths below 10. ``number``: three significant digits.
-``percent``, ``signed``: whole from 10 % on, one decimal below. ``score``: whole, of 100. ``declared``,
-``estimate``: two decimals and one. ``shift``: a number of standard errors, with its sign."""
 
+# By form the expression of a text
 FORMS = {
     COUNT: "format({0}, ',.0f')",
     AMOUNT: "format({0}, abs({0}) >= 10 ? ',.0f' : '.1f')",
@@ -30,7 +31,6 @@ FORMS = {
     ESTIMATE: "format({0}, '.1f')",
     SHIFT: "format({0}, '+.1f')",
 }
-"""By form the expression of a text."""
 
 _TICKS = {
     PERCENT: "format(100 * datum.value, ',.6~r') + ' %'",

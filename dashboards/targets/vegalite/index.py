@@ -11,13 +11,10 @@ from esjobs.core.query import Count, Maximum, Metric, Minimum, Moment, Sum, SumP
 from esjobs.core.words import ALL_TYPES
 from esjobs.schema.catalogue import kind_of
 
-MOST_ROWS = 1000
-"""A panel asks for no more rows."""
+MOST_ROWS = 1000  # A panel asks for no more rows
 PREFIX = "esjobs"
-RANK = "rank"
-"""The column of verdicts in the order in which people read them."""
-NAMES = "names"
-"""Number of names, of which a chart draws the first."""
+RANK = "rank"  # The column of verdicts in the order in which people read them
+NAMES = "names"  # Number of names, of which a chart draws the first
 
 _MOMENTS, _FIRST = "moments", "first"
 _MEAN, _WEIGHTS = "mean", "weights"
@@ -115,6 +112,7 @@ def _groups(view: View, most: int) -> dict[str, Any]:
     if largest is not None:
         (column,) = view.by
         return {"terms": {"field": column, "size": most, "order": {largest: "desc"}}, "aggs": sums}
+    # composite gives every group; terms would drop the smallest in silence
     sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
     return {"composite": {"size": most, "sources": sources}, **({"aggs": sums} if sums else {})}
 
@@ -182,6 +180,7 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
 def _product(left: str, right: str, having: Sequence[str]) -> dict[str, Any]:
     """The sum of a product: a mean weighted by one of the factors, and the sum of the weights."""
     mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
+    # the weights must be summed over the documents of which the mean is taken
     present = _present((left, right, *having))
     return {"filter": present, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
 
@@ -195,13 +194,13 @@ def _order(column: str) -> dict[str, Any]:
     return {column.removeprefix("-"): {"order": order, "missing": "_last"}}
 
 
-def index_of(view: View, prefix: str = PREFIX, *, history: bool = False) -> str:
+def index_of(view: View, prefix: str = PREFIX) -> str:
     """The name under which readers find the rows of a view: of the latest run where runs make them.
 
-    >>> index_of(View("flags")), index_of(View("flags"), history=True), index_of(View("run_counts"))
+    >>> index_of(View("flags")), index_of(View("flags", runs="every")), index_of(View("run_counts"))
     ('esjobs-latest-flags', 'esjobs-flags', 'esjobs-run-counts')
     """
-    of_latest = not history and view.runs == "latest" and kind_of(table(view.table)) is not None
+    of_latest = view.runs == "latest" and kind_of(table(view.table)) is not None
     return f"{prefix}-{'latest-' if of_latest else ''}{view.table.replace('_', '-')}"
 
 
@@ -217,18 +216,16 @@ def hits(
     method: str | None = None,
     *,
     prefix: str = PREFIX,
-    history: bool = False,
     most: int = MOST_ROWS,
     name: str = "",
     context: bool = True,
 ) -> Source:
     """The rows or groups of a view, asked of its index by the chart itself.
 
-    ``history``: of every run rather than of the latest. ``most``: so many of them. ``name``: what expressions
-    call them. ``context``: with the filters of the dashboard.
+    ``most``: so many of them. ``name``: what expressions call them. ``context``: with the filters of the
+    dashboard.
     """
     called = {"name": name} if name else {}
-    view = replace(view, runs="every") if history else view
     url = {
         "index": index_of(view, prefix),
         "body": body(view, columns, processing_type, method, most=most, context=context),
@@ -239,11 +236,10 @@ def hits(
     paths = _paths(view)
     if view.over and view.by:
         return _unfolded(view, data, paths)
-    if view.over:
-        paths[view.over] = "key"
     parts = ("key", "doc_count", *(each.name for each in view.metrics if not isinstance(each, Count)))
-    products = () if view.over else tuple(_products(view))
-    return Source(data, paths=paths, unfolded=products, grouped=parts)
+    if view.over:
+        return Source(data, paths=paths | {view.over: "key"}, grouped=parts)
+    return Source(data, paths=paths, unfolded=tuple(_products(view)), grouped=parts)
 
 
 def _paths(view: View) -> dict[str, str]:
@@ -325,5 +321,4 @@ def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefi
     return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
 
 
-TYPE_COLUMNS = ("processing_type", "benchmark")
-"""Columns that distinguish lines of processing types."""
+TYPE_COLUMNS = ("processing_type", "benchmark")  # Columns that distinguish lines of processing types

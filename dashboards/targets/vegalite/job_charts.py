@@ -109,6 +109,7 @@ def coverage(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         *source.lifted(()),
         {"window": [{"op": "row_number", "as": "place"}]},
         {"joinaggregate": [{"op": "max", "field": "doc_count", "as": "all"}]},
+        # the first group is that of all jobs, the others are the fields in their order
         {"filter": "datum.place > 1 && datum.all > 0"},
         {"calculate": f"{json.dumps(titles)}[datum.place - 2]", "as": "known"},
         {"calculate": "datum.doc_count / datum.all", "as": "value"},
@@ -165,6 +166,7 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
 def _daily(panel: Panel, whose: str) -> list[Step]:
     """From groups of a day to its share or mean."""
     up, time = panel.entry("y"), panel.entry("x").column
+    # a number of jobs means those that failed; all else is in seconds
     failed = up.column == "n_jobs"
     is_failed = f"indexof({json.dumps(list(FAILED))}, datum.state) >= 0"
     over = f"{is_failed} ? datum.n_jobs : 0" if failed else f"datum[{json.dumps(up.column)}] / {HOUR_S}"

@@ -15,10 +15,8 @@ from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
 from esjobs.core.fields import field
 from esjobs.core.query import Count, Metric
 
-MOST_GROUPS = 200
-"""Names that are asked for, those of most jobs; charts show fewer of them, the largest."""
-MOST_INNER = 50
-"""Groups inside each name: numbers of cores, ways to end."""
+MOST_GROUPS = 200  # Names that are asked for, those of most jobs; charts show fewer of them, the largest
+MOST_INNER = 50  # Groups inside each name: numbers of cores, ways to end
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ def job_groups(
     view: View,
     index: JobsIndex,
     prefix: str,
-    most: int = MOST_GROUPS,
     *,
     name: str = "",
     context: bool = True,
@@ -43,29 +40,32 @@ def job_groups(
 
     ``context``: with the filters of the dashboard; without them, only its time picker holds.
     """
-    body = {"size": 0, "query": {"bool": _query(view, index, context=context)}}
     called = {"name": name} if name else {}
-    levels = list(_levels(view, index, most))
-    summed = [metric for metric in view.metrics if not isinstance(metric, Count)]
-    sums = {metric.name: _added_up(_measured(metric, view), index) for metric in summed}
-    inner: dict[str, Any] = {"aggs": sums} if sums else {}
-    for level in reversed(levels[1:]):
-        inner = {"aggs": {GROUPS: {**level.body, **inner}}}
-    body["aggs"] = {GROUPS: {**levels[0].body, **inner}}
-    url = {"index": index.name(prefix), "body": body}
-    data = {**called, "url": url, "format": ANSWER}
-    steps = list(_unfolded(levels))
-    steps += _worded(view, index, levels)
-    for metric in view.metrics:
-        innermost = "datum.inner" if len(levels) > 1 else "datum"
-        steps.append({"calculate": _value(metric, innermost, view, index), "as": metric.name})
-    columns = [*view.by, *([view.over] if view.over else [])]
+    levels = list(_levels(view, index))
+    aggs = sums = _sums(view, index)
+    for level in reversed(levels):
+        aggs = {GROUPS: {**level.body, **({"aggs": aggs} if aggs else {})}}
+    body = {"size": 0, "query": {"bool": _query(view, index, context=context)}, "aggs": aggs}
+    data = {**called, "url": {"index": index.name(prefix), "body": body}, "format": ANSWER}
+    steps = [*_unfolded(levels), *_worded(view, index, levels)]
+    at, parts = ("datum.inner", (GROUPS,)) if len(levels) > 1 else ("datum", tuple(sums))
+    steps += [{"calculate": _value(each, at, view, index), "as": each.name} for each in view.metrics]
+    columns = _columns(view)
     if {level.column for level in levels} - set(columns):
         added = [{"op": "sum", "field": each.name, "as": each.name} for each in view.metrics]
         steps.append({"aggregate": added, "groupby": columns})
     # the columns are the row's own after these steps
-    parts = ("key", "doc_count", *((GROUPS,) if len(levels) > 1 else sums))
-    return Source(data, unfolded=tuple(steps), grouped=parts)
+    return Source(data, unfolded=tuple(steps), grouped=("key", "doc_count", *parts))
+
+
+def _sums(view: View, index: JobsIndex) -> dict[str, Any]:
+    summed = (metric for metric in view.metrics if not isinstance(metric, Count))
+    return {metric.name: _added_up(_measured(metric, view), index) for metric in summed}
+
+
+def _columns(view: View) -> list[str]:
+    """The columns of a row."""
+    return [*view.by, *([view.over] if view.over else [])]
 
 
 def _query(view: View, index: JobsIndex, *, context: bool) -> dict[str, list[Any]]:
@@ -103,14 +103,15 @@ def stored_values(mapped: IndexFields, accepted: Sequence[object]) -> list[objec
     return [*written, *(value for value in accepted if value is not None and value not in mapped.values)]
 
 
-def _levels(view: View, index: JobsIndex, most: int) -> Iterator[_Level]:
-    sizes = {column: most if place == 0 else MOST_INNER for place, column in enumerate(view.by)}
+def _levels(view: View, index: JobsIndex) -> Iterator[_Level]:
+    sizes = {column: MOST_GROUPS if place == 0 else MOST_INNER for place, column in enumerate(view.by)}
     for column in (*view.by, *multipliers(view)):
         mapped = _mapped(index, column)
         absent: object = -1 if field(column).type == "integer" else ""
         for name in mapped.names:
             terms: dict[str, Any] = {"field": name, "size": sizes.get(column, MOST_INNER)}
             if len(mapped.names) > 1:
+                # a document without the first field is a group of its own, whose second field then counts
                 terms["missing"] = absent
             yield _Level(column, name, {"terms": terms})
     if view.over:
@@ -129,23 +130,27 @@ def _unfolded(levels: Sequence[_Level]) -> Iterator[Step]:
         yield {"calculate": f"{at}.key", "as": f"key_{number}"}
 
 
-def _worded(view: View, index: JobsIndex, levels: Sequence[_Level]) -> list[Step]:
+def _worded(view: View, index: JobsIndex, levels: Sequence[_Level]) -> Iterator[Step]:
     """The columns of the view from the keys, in the words and units of the catalogue."""
-    steps: list[Step] = []
-    for column in (*view.by, *multipliers(view), *([view.over] if view.over else [])):
-        keys = [f"datum.key_{place}" for place, level in enumerate(levels) if level.column == column]
-        mapped = IndexFields(()) if column == view.over else _mapped(index, column)
-        absent = "-1" if column != view.over and field(column).type == "integer" else "''"
-        chosen = " : ".join([*(f"{key} !== {absent} ? {key}" for key in keys[:-1]), keys[-1]])
-        words = "".join(
-            f"({chosen}) === {json.dumps(mine)} ? {json.dumps(ours)} : "
-            for mine, ours in sorted(mapped.values.items())
-        )
-        scaled = f"({chosen}) * {mapped.factor!r}" if mapped.factor != 1 else chosen
-        steps.append({"calculate": f"{words}{scaled}", "as": column})
-        if len(keys) > 1:
-            steps.append({"filter": f"datum[{json.dumps(column)}] !== {absent}"})
-    return steps
+    for column in (*view.by, *multipliers(view)):
+        absent = "-1" if field(column).type == "integer" else "''"
+        yield from _of_keys(column, levels, _mapped(index, column), absent)
+    if view.over:
+        yield from _of_keys(view.over, levels, IndexFields(()), "''")
+
+
+def _of_keys(column: str, levels: Sequence[_Level], mapped: IndexFields, absent: str) -> Iterator[Step]:
+    """A column from its keys, the first that is not ``absent``."""
+    keys = [f"datum.key_{place}" for place, level in enumerate(levels) if level.column == column]
+    chosen = " : ".join([*(f"{key} !== {absent} ? {key}" for key in keys[:-1]), keys[-1]])
+    words = "".join(
+        f"({chosen}) === {json.dumps(mine)} ? {json.dumps(ours)} : "
+        for mine, ours in sorted(mapped.values.items())
+    )
+    scaled = f"({chosen}) * {mapped.factor!r}" if mapped.factor != 1 else chosen
+    yield {"calculate": f"{words}{scaled}", "as": column}
+    if len(keys) > 1:
+        yield {"filter": f"datum[{json.dumps(column)}] !== {absent}"}
 
 
 def _measured(metric: Metric | Mean, view: View) -> tuple[str, ...]:
@@ -185,6 +190,7 @@ def _value(metric: Metric | Mean, group: str, view: View, index: JobsIndex) -> s
         value = f"{answer}.sum_of_squares"
     else:
         value = f"{answer}.{_MEAN}.value * {answer}.{_WEIGHTS}.value"
+    # sums of products carry the product of both units
     unit = math.prod(_mapped(index, name).factor for name in factors)
     if unit != 1:
         value = f"{value} * {unit!r}"

@@ -12,12 +12,12 @@ from esjobs.core.words import DEVIATION_LIMIT
 
 Spec = dict[str, Any]
 
+# The oldest version that every server draws; what is written here is in it
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-"""The oldest version that every server draws; what is written here is in it."""
 
+# Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
+# can replace it on a dark ground.
 PAPER, INK, MUTED, GRID, BAND, LINE = "#fefefe", "#1c2127", "#5b6470", "#e3e6e9", "#e9eef2", "#3a424c"
-"""Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
-can replace it on a dark ground."""
 
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -79,8 +79,7 @@ class Paint:
     description: str = ""
 
 
-PLAIN = Paint()
-"""As the chart is when nobody prepared anything for it."""
+PLAIN = Paint()  # As the chart is when nobody prepared anything for it
 
 
 def assembled(source: Source, steps: Sequence[Step], layers: Sequence[Spec], paint: Paint) -> Spec:
@@ -105,8 +104,7 @@ def over_time(field: str) -> Spec:
     return {"field": field, "type": "temporal", "scale": {"type": "utc"}, "title": None, "axis": axis}
 
 
-PLAIN_LOOK = GROUPS["largest"]
-"""Style of rows in panels without styles."""
+PLAIN_LOOK = GROUPS["largest"]  # Style of rows in panels without styles
 
 
 def columns_of(panel: Panel, *, tooltips: bool = False) -> list[str]:
@@ -152,24 +150,26 @@ def family(panel: Panel) -> tuple[Look, ...]:
 
 def looked(panel: Panel) -> list[Step]:
     """Transforms that give each row the label and the colour of its look."""
-    column = category_of(panel)
-    cases: list[tuple[str, Look]] = []
-    if not column:
-        otherwise = PLAIN_LOOK
-    elif column == "component":
-        cases, otherwise = [("datum.component > 0", GROUPS["other"])], GROUPS["largest"]
-    elif column == "status":
-        cases = [(_is("status", key), STATES[key]) for key in STATES if key != "other"]
-        otherwise = STATES["other"]
-    else:
-        default = f"{_is('status_shown', 'undeclared')} && {_is('origin', 'default')}"
-        words = [key for key in LOOKS if key not in {"default", "other"}]
-        cases = [(default, LOOKS["default"]), *((_is("status_shown", key), LOOKS[key]) for key in words)]
-        otherwise = LOOKS["other"]
+    cases, otherwise = _cases(category_of(panel))
+    labels, colours = ([(test, getattr(look, part)) for test, look in cases] for part in ("label", "light"))
     return [
-        {"calculate": _chosen([(test, look.label) for test, look in cases], otherwise.label), "as": "look"},
-        {"calculate": _chosen([(test, look.light) for test, look in cases], otherwise.light), "as": "colour"},
+        {"calculate": _chosen(labels, otherwise.label), "as": "look"},
+        {"calculate": _chosen(colours, otherwise.light), "as": "colour"},
     ]
+
+
+def _cases(column: str) -> tuple[list[tuple[str, Look]], Look]:
+    """The looks of the values of a column, each with its condition, and that of all other rows."""
+    if not column:
+        return [], PLAIN_LOOK
+    if column == "component":
+        return [("datum.component > 0", GROUPS["other"])], GROUPS["largest"]
+    if column == "status":
+        return [(_is("status", key), look) for key, look in STATES.items() if key != "other"], STATES["other"]
+    default = f"{_is('status_shown', 'undeclared')} && {_is('origin', 'default')}"
+    words = [key for key in LOOKS if key not in {"default", "other"}]
+    cases = [(default, LOOKS["default"]), *((_is("status_shown", key), LOOKS[key]) for key in words)]
+    return cases, LOOKS["other"]
 
 
 def _is(column: str, value: str) -> str:

@@ -60,7 +60,10 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
                     "x": x,
                     "y": expected,
                     "detail": of_line,
-                    "strokeDash": _dashed("datum.status === 'ok'", [6, 4]),
+                    "strokeDash": {
+                        "condition": {"test": "datum.status === 'ok'", "value": [1, 0]},
+                        "value": [6, 4],
+                    },
                 },
             },
         ],
@@ -131,6 +134,7 @@ def _lines(panel: Panel, source: Source, lines: Source, paint: Paint) -> list[St
 def _between(column: str, start: str, end: str, limit: float) -> list[Step]:
     """Both ends of a line through the origin, with those of its band."""
     return [
+        # a line of no or negative slope has no ends on these axes
         {"filter": "datum.slope > 0"},
         {"calculate": f"[{start}, {end}]", "as": column},
         {"flatten": [column]},
@@ -138,10 +142,6 @@ def _between(column: str, start: str, end: str, limit: float) -> list[Step]:
         {"calculate": f"datum.expected * {1 - limit}", "as": "low"},
         {"calculate": f"datum.expected * {1 + limit}", "as": "high"},
     ]
-
-
-def _dashed(solid: str, dash: list[int]) -> Spec:
-    return {"condition": {"test": solid, "value": [1, 0]}, "value": dash}
 
 
 def _named(panel: Panel, position: Spec) -> list[Spec]:
@@ -158,6 +158,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
         ("names_before", "right", -8, 1, "bottom", 0),
         ("names_before_below", "right", -8, 1, "top", 1),
     ]
+    # one name alone has no width
     place = f"(datum[{json.dumps(column)}] - datum.least) / max(datum.widest - datum.least, 1e-9)"
     return [
         {
@@ -203,8 +204,8 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
 def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """Names from top to bottom in the order of the rows, each with its value and error bar."""
     field, label = panel.entry("x"), panel.entry("label")
-    form = PERCENT if panel.band else NUMBER  # the title says which side is which
-    title = _FASTER if panel.band else field.title
+    # the title says which side is which
+    form, title = (PERCENT, _FASTER) if panel.band else (NUMBER, field.title)
     top = {
         "format": form,
         "orient": "top",
@@ -220,8 +221,8 @@ def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     groups = [each.column for each in panel.fields if each.role == "group"]
     row = "row" if groups else label.column
     y = {"field": row, "type": "nominal", "sort": None, "title": None, "axis": names}
-    centre = 0.0 if panel.band else 1.0
-    reach = paint.limit if panel.band else 0.0
+    # a deviation is compared with 0, a factor with 1
+    centre, reach = (0.0, paint.limit) if panel.band else (1.0, 0.0)
     inside = paint.x is None or paint.x.low <= centre <= paint.x.high
     ground = [{"at": centre, "low": centre - reach, "high": centre + reach}] if inside else []
     layers: list[Spec] = [
@@ -278,6 +279,7 @@ def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
         points(panel, {"x": x, "y": y}, paint),
     ]
+    # relative, as both axes are
     error = f"(datum[{json.dumps(up.error)}] || 0) / datum[{json.dumps(up.column)}]" if up.error else "0"
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
@@ -297,8 +299,10 @@ def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
             "groupby": [group, "of"],
         },
         {"filter": "datum.members >= 2"},
+        # over the geometric mean of the group
         {"calculate": "exp(datum.lx - datum.mx)", "as": "x"},
         {"calculate": "exp(datum.ly - datum.my)", "as": "y"},
+        # a logarithmic axis has no 0: an error of 100 % and more ends at a hundredth
         {"calculate": f"datum.y * max(1 - {error}, 0.01)", "as": "lo"},
         {"calculate": f"datum.y * (1 + {error})", "as": "hi"},
         *clipped(paint.x, "x"),

@@ -47,6 +47,7 @@ def rates(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     if column == "state":
         failed = f"indexof({json.dumps(list(FAILED))}, {value}) >= 0 ? datum.n_jobs : 0"
         return _drawn(panel, source, Rate("share", {"over": failed}), _Manner(PERCENT), paint)
+    # squares of seconds are divided twice
     sums = {"over": f"{value} / {HOUR_S}", "squares": f"{_datum(f'{column}_sq')} / {HOUR_S**2}"}
     return _drawn(panel, source, Rate("ratio", sums), _Manner(NUMBER), paint)
 

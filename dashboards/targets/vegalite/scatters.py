@@ -85,6 +85,7 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
                         {"op": "median", "field": "slope", "as": "slope"},
                     ]
                 },
+                # the ends of the line, each as a row
                 {"calculate": "[0, 1.03 * datum.most]", "as": "middle"},
                 {"flatten": ["middle"]},
                 {"calculate": "datum.middle * datum.slope", "as": "expected"},
@@ -179,6 +180,7 @@ def _diagonal(panel: Panel, x: Spec, title: str, paint: Paint) -> Spec:
                     {"op": "max", "field": column, "as": "most"},
                 ]
             },
+            # the ends of the line, each as a row
             {"calculate": "[0.97 * datum.least, 1.03 * datum.most]", "as": column},
             {"flatten": [column]},
         ],

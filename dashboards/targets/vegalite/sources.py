@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-ROWS = "rows"
-"""Name of the rows of a chart in expressions."""
+ROWS = "rows"  # Name of the rows of a chart in expressions
 
-Step = dict[str, Any]
-"""One transform of Vega-Lite."""
+Step = dict[str, Any]  # One transform of Vega-Lite
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,11 @@ def named_by(on: str, columns: Sequence[str]) -> str:
     return f"{', '.join(columns)} by {on}"
 
 
-GROUPS = "groups"
-"""Name of the groups of an answer."""
+GROUPS = "groups"  # Name of the groups of an answer
+# The form of an answer of an index whose groups a chart takes out itself (:attr:`Source.grouped`). Nobody
+# else could: of an index that does not exist, servers answer without any groups, and a property that is not
+# there ends a chart with an error.
 ANSWER: Mapping[str, Any] = {"type": "json"}
-"""The form of an answer of an index whose groups a chart takes out itself (:attr:`Source.grouped`).
-
-Nobody else could: of an index that does not exist, servers answer without any groups, and a property that is
-not there ends a chart with an error.
-"""
 
 
 def groups_in(answer: str) -> str:

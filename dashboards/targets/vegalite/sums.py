@@ -27,9 +27,9 @@ from esjobs.core.words import FAIR, GOOD
 
 HOUR_S = 3600
 
+# Colours of names over time, none of them near that of a verdict; they stay apart for every common kind of
+# colour blindness
 SERIES = ("#6e64c8", "#78961e", "#be4696", "#3c7864", "#aa82d2", "#6e6e32", "#c87896", "#32a064")
-"""Colours of names over time, none of them near that of a verdict; they stay apart for every common kind of
-colour blindness."""
 
 
 def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -254,6 +254,7 @@ def sizes(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
             "joinaggregate": [{"op": "distinct", "field": right, "as": "n_sizes"}],
             "groupby": [name, "source", "region"],
         },
+        # names of one size have no line
         {"filter": "datum.n_sizes > 1"},
         {
             "window": [{"op": "dense_rank", "as": "place"}],

@@ -77,6 +77,7 @@ def _curve(panel: Panel, paint: Paint) -> list[Step]:
         ends = (repr(paint.x.low), repr(paint.x.high))
     return [
         {"filter": f"isValid(datum.rho) && 1 + datum.rho / datum[{right}] > 0"},
+        # a curve is y = scale * (1 + rho / x); each mark of a task says on which scale it lies
         {"calculate": f"datum[{up}] / (1 + datum.rho / datum[{right}])", "as": "scale"},
         {
             "aggregate": [
@@ -86,6 +87,7 @@ def _curve(panel: Panel, paint: Paint) -> list[Step]:
             ],
             "groupby": ["task", "rho", "decision"],
         },
+        # a row a step, of equal length on a logarithmic axis
         {"calculate": f"sequence(0, {_STEPS + 1})", "as": "step"},
         {"flatten": ["step"]},
         {
@@ -105,8 +107,7 @@ def _task(panel: Panel) -> str:
     )
 
 
-TASK = ("task_id", "core_class", "task_type", "work_kind")
-"""Columns that identify a task."""
+TASK = ("task_id", "core_class", "task_type", "work_kind")  # Columns that identify a task
 
 
 def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
@@ -153,6 +154,7 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
     layers: list[Spec] = [
         {
             "name": "marks",
+            # by itself Vega-Lite leaves out what has no value
             "mark": {"type": "rect", "strokeWidth": 1.6, "invalid": None},
             "encoding": {
                 "x": x,
@@ -243,6 +245,7 @@ def pulls(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
                 {"calculate": f"sequence(-{_REACH}, {_REACH}.05, 0.1)", "as": "z"},
                 {"flatten": ["z"]},
                 {
+                    # width times total is the area of the bars
                     "calculate": "datum.wide * datum.total * exp(-datum.z * datum.z / 2) / sqrt(2 * PI)",
                     "as": "normal",
                 },
@@ -255,6 +258,7 @@ def pulls(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         *source.lifted(columns_of(panel)),
         valid("low", "high", count.column),
         {"calculate": "datum.high - datum.low", "as": "wide"},
+        # bars do not touch
         {"calculate": "datum.low + 0.06 * datum.wide", "as": "left"},
         {"calculate": "datum.high - 0.06 * datum.wide", "as": "right"},
         {

@@ -8,8 +8,7 @@ from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec, assembled
 from dashboards.targets.vegalite.sources import Source, Step
 from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
 
-WIDTHS = {16: 9.6, 13: 7.4}
-"""Pixels that a letter of a size takes on average, rather too many than too few."""
+WIDTHS = {16: 9.6, 13: 7.4}  # Pixels that a letter of a size takes on average, rather too many than too few
 
 
 def wrapped(text: str, size: int) -> str:

@@ -25,6 +25,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_CELLS = 5000
 _COLOUR = "#0072b2"
 _NOTHING = "(none)"
+_TIMES = ("day", "week", "month", "hour")
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,16 @@ def _empty(answer: "Answer") -> str:
 
 def specification(answer: "Answer") -> dict[str, Any]:
     """The picture as a Vega-Lite specification with its numbers in it."""
+    return below_each_other([_drawn(figure) for figure in _figures(answer)])
+
+
+def below_each_other(views: list[dict[str, Any]]) -> dict[str, Any]:
+    """Views as one specification."""
     return {
         "$schema": SCHEMA,
         "background": "white",
         "config": {"view": {"stroke": None}, "font": "sans-serif"},
-        "vconcat": [_drawn(figure) for figure in _figures(answer)],
+        "vconcat": views,
     }
 
 
@@ -79,7 +85,8 @@ def write_picture(answer: "Answer", form: str, out: str) -> None:
     :class:`UsageError` without it.
     """
     facts = [visible(text) for text in (answer.title, *answer.notes) if text]
-    write_drawing(specification(answer), visible(_heading(answer)), facts, form, out)
+    metrics, by = (", ".join(one.name for one in each) for each in (answer.metrics, answer.by))
+    write_drawing(specification(answer), visible(f"{metrics} by {by}"), facts, form, out)
 
 
 def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], form: str, out: str) -> None:
@@ -102,15 +109,11 @@ def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], for
         ) from None
     if form == "svg":
         with writing_text(out) as text:
+            # no addresses: a picture fetches nothing
             text.write(vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]))
         return
     with writing_binary(out, form) as stream:
         stream.write(vl_convert.vegalite_to_png(drawn, scale=2, allowed_base_urls=[]))
-
-
-def _heading(answer: "Answer") -> str:
-    names = ", ".join(one.name for one in answer.metrics)
-    return f"{names} by {', '.join(one.name for one in answer.by)}"
 
 
 def _extremes(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[str, str]:
@@ -139,7 +142,7 @@ def _figures(answer: "Answer") -> list[_Figure]:
     names = tuple(dimension.name for dimension in answer.by)
     figures = []
     for one in answer.metrics:
-        values = np.array(rows.column(one.name).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        values = rows.column(one.name).cast(pa.float64()).to_numpy(zero_copy_only=False)
         title = f"{one.name} [{one.unit}]" if one.unit else one.name
         figures.append(_Figure(visible(f"{title} by {', '.join(names)}"), names, kind, cells, values))
     return figures
@@ -162,10 +165,11 @@ def _text(value: object) -> str:
 def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dtype[np.float64]]]:
     """Rows, columns and values of a heat map; time, if there is any, runs to the right."""
     first, second = figure.cells
-    times = ("day", "week", "month", "hour")
-    if figure.dimensions[0] in times and figure.dimensions[1] not in times:
+    if figure.dimensions[0] in _TIMES and figure.dimensions[1] not in _TIMES:
         first, second = second, first
+    # rows stay in the order of the answer, in which the question put them
     rows, columns = list(dict.fromkeys(first)), sorted(dict.fromkeys(second))
+    # hours of the day: 10 comes after 9
     if all(name.isdecimal() for name in columns):
         columns.sort(key=int)
     if len(rows) * len(columns) > MOST_CELLS:
@@ -174,18 +178,16 @@ def _grid(figure: _Figure) -> tuple[list[str], list[str], np.ndarray[Any, np.dty
             "--where"
         )
     grid = np.full((len(rows), len(columns)), np.nan)
-    places = (
-        {name: place for place, name in enumerate(rows)},
-        {name: place for place, name in enumerate(columns)},
-    )
+    row_of, column_of = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
     for row, column, value in zip(first, second, figure.values, strict=True):
-        grid[places[0][row], places[1][column]] = value
+        grid[row_of[row], column_of[column]] = value
     return rows, columns, grid
 
 
 def _drawn(figure: _Figure) -> dict[str, Any]:
     """A figure as a view of Vega-Lite; texts are data, never names of fields."""
     value = {"field": "value", "type": "quantitative", "title": figure.title.split(" by ", maxsplit=1)[0]}
+    # only NaN differs from itself, and JSON has none
     values = [None if number != number else float(number) for number in figure.values.tolist()]  # noqa: PLR0124
     if figure.kind == "heat map":
         rows, columns, grid = _grid(figure)
@@ -194,8 +196,8 @@ def _drawn(figure: _Figure) -> dict[str, Any]:
             for row, of_row in zip(rows, grid.tolist(), strict=True)
             for column, cell in zip(columns, of_row, strict=True)
         ]
-        time = figure.dimensions[0] in ("day", "week", "month", "hour")
-        across, down = figure.dimensions if time else reversed(figure.dimensions)
+        is_time = figure.dimensions[0] in _TIMES
+        across, down = figure.dimensions if is_time else reversed(figure.dimensions)
         encoding = {
             "x": {"field": "x", "type": "ordinal", "sort": columns, "title": across},
             "y": {"field": "y", "type": "nominal", "sort": rows, "title": down},
@@ -214,16 +216,12 @@ def _drawn(figure: _Figure) -> dict[str, Any]:
 def _view(
     figure: _Figure, data: Sequence[dict[str, Any]], mark: Any, encoding: dict[str, Any]
 ) -> dict[str, Any]:
-    tooltip = [
-        {"field": name, "type": encoding[name]["type"]}
-        for name in ("x", "y")
-        if encoding[name]["field"] == name
-    ]
+    named = [name for name in ("x", "y") if encoding[name]["field"] == name]
+    tooltip = [{"field": name, "type": encoding[name]["type"]} for name in named]
     tooltip.append({"field": "value", "type": "quantitative"})
-    wide = {"width": 640} if figure.kind != "bars" else {"width": 480}
     return {
         "title": figure.title,
-        **wide,
+        "width": 480 if figure.kind == "bars" else 640,
         "data": {"values": list(data)},
         "mark": mark,
         "encoding": {**encoding, "tooltip": tooltip},

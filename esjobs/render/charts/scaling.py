@@ -4,7 +4,6 @@ A picture per application, of the region around everything; other regions stand 
 0.9 are the limits of the POP method: from 0.9 on an efficiency is good, from 0.8 fair, below poor.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,10 @@ import pyarrow as pa
 from esjobs.core.errors import UsageError
 from esjobs.core.text import visible
 from esjobs.core.words import FAIR, GOOD
-from esjobs.render.charts.query import SCHEMA, write_drawing
+from esjobs.render.charts.query import below_each_other, write_drawing
 from esjobs.render.text.chart import marks
 
-MOST = 12
-"""Applications of a picture."""
+MOST = 12  # Applications of a picture
 
 # Column, name, colour (told apart with every common kind of colour blindness) and shape
 _SERIES: tuple[tuple[str, str, str, str], ...] = (
@@ -49,13 +47,9 @@ def text_picture(rows: pa.Table, width: int) -> list[str]:
 
 def specification(rows: pa.Table) -> dict[str, Any]:
     """The picture as a Vega-Lite specification with its numbers in it."""
-    return {
-        "$schema": SCHEMA,
-        "background": "white",
-        "config": {"view": {"stroke": None}, "font": "sans-serif"},
-        "vconcat": [_drawn(sizes) for sizes in _sets(rows)],
-        "resolve": {"scale": {"color": "independent", "shape": "independent"}},
-    }
+    drawn = below_each_other([_drawn(sizes) for sizes in _sets(rows)])
+    # applications have different series; a shared scale would have the names of all
+    return drawn | {"resolve": {"scale": {"color": "independent", "shape": "independent"}}}
 
 
 def write_picture(rows: pa.Table, form: str, out: str) -> None:
@@ -107,10 +101,15 @@ def _drawn(sizes: _Set) -> dict[str, Any]:
     ]
     names = [name for _, name, _, _ in series]
     value: dict[str, Any] = {"field": "value", "type": "quantitative", "title": "efficiency"}
-    value["scale"] = {"domainMin": 0, "domainMax": _highest(data), "nice": False}
+    # the upper end is 1, or a little above what is more
+    highest = max(1.0, *(float(row["value"]) for row in data))
+    value["scale"] = {"domainMin": 0, "domainMax": 1.05 * highest, "nice": False}
     across: dict[str, Any] = {"field": "cpus", "type": "quantitative", "title": "CPUs"}
     # sizes grow by factors; a tick at each of them and nowhere else
-    across |= {"scale": {"type": "log", "base": 2}, "axis": {"values": _sizes(sizes), "format": "d"}}
+    across |= {
+        "scale": {"type": "log", "base": 2},
+        "axis": {"values": [size["cpus"] for size in sizes], "format": "d"},
+    }
     legend: dict[str, Any] = {"title": None, "symbolSize": 90, "orient": "bottom", "columns": 4}
     encoding = {
         "x": across,
@@ -163,12 +162,3 @@ def _drawn(sizes: _Set) -> dict[str, Any]:
             },
         ],
     }
-
-
-def _highest(data: Sequence[dict[str, Any]]) -> float:
-    """The upper end of the axis: 1, or a little above what is more."""
-    return max(1.05, *(1.05 * float(row["value"]) for row in data))
-
-
-def _sizes(sizes: _Set) -> list[int]:
-    return [size["cpus"] for size in sizes]

@@ -11,10 +11,8 @@ from esjobs.publish.publication import read_table
 from esjobs.schema.today import EFFICIENCY, FAILED, INCIDENT_NIGHTS, REPORTED, TODAY_DAYS
 from esjobs.store.base import JobStore
 
-DAYS_SHOWN = 42
-"""Last judged days of a site on its page."""
-METRICS = (EFFICIENCY, FAILED)
-"""Metrics of a site that its page shows."""
+DAYS_SHOWN = 42  # Last judged days of a site on its page
+METRICS = (EFFICIENCY, FAILED)  # Metrics of a site that its page shows
 _COLUMNS = ("day", "metric", "observed", "expected", "low", "high", "cost_core_h", "partial", "mark")
 
 Row = Mapping[str, Any]

@@ -12,9 +12,9 @@ from esjobs.records.jobs.query import METRICS, query_jobs
 from esjobs.render.profile.named import Named
 from esjobs.store.base import JobStore
 
-LEAST_JOBS = 100
-"""Others with fewer jobs are not compared with: their numbers are chance."""
+LEAST_JOBS = 100  # Others with fewer jobs are not compared with: their numbers are chance
 
+# Metrics of ``esjobs.records.jobs.query`` that are compared, and on which side of the others one is worse off
 COMPARED: Mapping[str, Literal["low", "high"]] = {
     "efficiency": "low",
     "failure_rate": "high",
@@ -22,8 +22,6 @@ COMPARED: Mapping[str, Literal["low", "high"]] = {
     "waiting_s": "high",
     "mem_per_core_gb": "high",
 }
-"""Metrics of :mod:`esjobs.records.jobs.query` that are compared, and on which side of the others one is worse
-off."""
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ class _Read:
     def __init__(self, store: JobStore, run: StoredRun, meant: Sequence[Named]) -> None:
         level = meant[0].level
         names = tuple(sorted({name for each in meant for name in each.names}))
+        # the verdict on a site of one queue is that on the queue
         sites = tuple(each.title for each in meant if each.of_site and len(each.names) > 1)
         self._store, self._run, self._level = store, run, level
         self._method = run.headline or ""
@@ -140,7 +141,8 @@ class _Read:
         self._mixes = _by(_rows(store, CPU_MIX, [In("run", (run.run,)), mine]), level)
         self._machines = _by(_following(store, CPU_SPEED_BY_QUEUE, run, [mine]), level)
         self._reasons = _by(_following(store, DECOMPOSITION, run, of_names), "name")
-        self._links = {row["component"]: row for row in self._rows_of_components()}
+        of_level = [In("run", (run.run,)), In("level", (level,)), of_method, _EVERY_TYPE]
+        self._links = {row["component"]: row for row in _rows(store, COMPONENTS, of_level)}
         self._history = _by(self._windows_as_long(of_names), "name")
         self._drifts = _by(_of_latest(store, DRIFT, DRIFTS, of_names), "name")
         self._states = _by(_rows(store, FLAG_STATES, [*of_names, _EVERY_TYPE]), "name")
@@ -152,17 +154,7 @@ class _Read:
         """Return the profile of one of them, without its rank among the others."""
         judged = _sorted(_all(self._flags, meant), "name", "processing_type")
         factors = _all(self._factors, meant)
-        of_all = [row for row in judged if row["processing_type"] == ALL_TYPES]
-        flags = sorted(of_all, key=verdict_order)
-        factor_of = {row["name"]: row for row in factors if row["processing_type"] == ALL_TYPES}
-        needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
-        mixes = sorted(
-            _all(self._mixes, meant),
-            key=lambda row: (-(row["core_s"] or 0.0), row["queue"], row["cpu_model"] or ""),
-        )
-        if meant.level == "queue":
-            mixes.sort(key=lambda row: str(row["queue"]))
-        apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
+        flags = sorted(_of_all_types(judged), key=verdict_order)
         return Profile(
             meant,
             self._run,
@@ -173,23 +165,27 @@ class _Read:
             combined=self._combined.get(meant.title, ()) if meant.of_site else (),
             types=[row for row in judged if row["processing_type"] != ALL_TYPES],
             factors=factors,
-            mixes=mixes,
-            machines=sorted(
-                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["cpu_model"], row["queue"])
-            ),
+            mixes=sorted(_all(self._mixes, meant), key=_by_queue if meant.level == "queue" else _by_work),
+            machines=sorted(_all(self._machines, meant), key=_by_jobs),
             reasons=_all(self._reasons, meant),
             tasks=self._tasks_of(meant),
-            links=[self._links[number] for number in sorted(apart) if number in self._links],
-            needs={name: text for name, text in needs.items() if text},
+            links=self._links_of(flags),
+            needs=self._undecided(flags, _of_all_types(factors)),
             history=sorted(_all(self._history, meant), key=lambda row: (row["window_end"], row["name"])),
             drifts=_sorted(_all(self._drifts, meant), "day", "name"),
             states=_sorted(_all(self._states, meant), "name"),
             references=_sorted(_all(self._references, meant), "benchmark", "value_per_core"),
         )
 
-    def _rows_of_components(self) -> list[dict[str, Any]]:
-        where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]
-        return _rows(self._store, COMPONENTS, [*where, _EVERY_TYPE])
+    def _undecided(self, flags: Sequence[Row], factors: Sequence[Row]) -> dict[str, str]:
+        factor_of = {row["name"]: row for row in factors}
+        needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
+        return {name: text for name, text in needs.items() if text}
+
+    def _links_of(self, flags: Sequence[Row]) -> list[Row]:
+        """The links of other components than the largest, which is number 0."""
+        apart = {row["component"] for row in flags} - {None, 0}
+        return [self._links[number] for number in sorted(apart) if number in self._links]
 
     def _windows_as_long(self, of_names: Sequence[Filter]) -> list[dict[str, Any]]:
         rows = _rows(self._store, FLAGS, [*of_names, _EVERY_TYPE, In("method", (self._method,))])
@@ -218,6 +214,7 @@ class _Read:
         jobs: Counter[tuple[Any, ...]] = Counter()
         for row in _all(self._tasks, meant):
             jobs[tuple(row[name] for name in _TASK)] += row["n_jobs"]
+        # as texts: a class or type may be missing, and None has no order
         shown = sorted(jobs.items(), key=lambda item: (-item[1], tuple(map(str, item[0]))))[:_TASKS_SHOWN]
         decisions, here = self._known_tasks
         return [
@@ -271,6 +268,22 @@ def _by(rows: Sequence[dict[str, Any]], name: str) -> dict[str, list[dict[str, A
 
 def _all(groups: Mapping[str, list[dict[str, Any]]], meant: Named) -> list[dict[str, Any]]:
     return [row for name in meant.names for row in groups.get(name, ())]
+
+
+def _of_all_types(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["processing_type"] == ALL_TYPES]
+
+
+def _by_work(row: Row) -> tuple[Any, ...]:
+    return -(row["core_s"] or 0.0), row["queue"], row["cpu_model"] or ""
+
+
+def _by_queue(row: Row) -> tuple[Any, ...]:
+    return str(row["queue"]), *_by_work(row)
+
+
+def _by_jobs(row: Row) -> tuple[Any, ...]:
+    return -row["n_jobs"], row["cpu_model"], row["queue"]
 
 
 def _sorted(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:

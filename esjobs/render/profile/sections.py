@@ -1,7 +1,7 @@
 """A profile as sections of words and numbers, which a terminal and a page show alike."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -32,6 +32,27 @@ class Section:
     sentences: Sequence[str] = ()
     table: pa.Table | None = None
     prose: Sequence[str] = ()
+
+
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    """Return rows as a table, without columns that are empty."""
+    table = pa.Table.from_pylist(list(rows))
+    return table.select(
+        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
+    )
+
+
+def listed(
+    title: str, rows: Sequence[Row], about: str = "", sentences: Sequence[str] = (), prose: Sequence[str] = ()
+) -> Section | None:
+    """Return a section with a table; None without rows."""
+    return Section(title, about, sentences, table_of(rows), prose) if rows else None
+
+
+def renamed(rows: Iterable[Row], columns: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return some columns of rows under their headings; ``columns``: name, heading."""
+    named = list(columns)
+    return [{heading: row[name] for name, heading in named} for row in rows]
 
 
 def heading(profile: Profile) -> str:
@@ -112,7 +133,7 @@ def _verdicts(profile: Profile) -> Section | None:
         "All processing types together. The deviation compares the speed factor with the declared value, on "
         "the scale of all other sites."
     )
-    return Section("Verdict", about, sentences, _table(rows))
+    return Section("Verdict", about, sentences, table_of(rows))
 
 
 def _rank(row: Row) -> str | None:
@@ -181,7 +202,7 @@ def _days(profile: Profile) -> Section | None:
     # free texts are absent where names of people are hidden
     sentences = [row["sentence"] or f"Incident since {row['since']}." for row in profile.incidents]
     sentences = sentences or ["No incident in these days."]
-    return Section(DAY_BY_DAY, about, sentences, _table(rows))
+    return Section(DAY_BY_DAY, about, sentences, table_of(rows))
 
 
 def _of_day(metrics: Mapping[str, Row], *, in_incident: bool) -> dict[str, Any]:
@@ -221,7 +242,7 @@ def _types(profile: Profile) -> Section | None:
         }
         for row in profile.types
     ]
-    return Section("By processing type", table=_table(rows)) if rows else None
+    return listed("By processing type", rows)
 
 
 def _causes(profile: Profile) -> Section | None:
@@ -237,10 +258,8 @@ def _causes(profile: Profile) -> Section | None:
         for row in profile.reasons
         if row["effect"]
     ]
-    if not rows:
-        return None
     about = "Parts of the deviation: (1 + part) multiply to (1 + deviation); shares are of its logarithm."
-    return Section("Why", about, sentences, _table(rows), ("explanation",))
+    return listed("Why", rows, about, sentences, ("explanation",))
 
 
 def _mixes(profile: Profile) -> Section | None:
@@ -264,7 +283,7 @@ def _mixes(profile: Profile) -> Section | None:
         "Shares of the queue's core hours. Factors of CPU models over all queues, on the scale of queues: "
         "the factor of a queue with this model only."
     )
-    return Section("CPU models", about, list(_predicted_by_mix(profile)), _table(rows))
+    return Section("CPU models", about, list(_predicted_by_mix(profile)), table_of(rows))
 
 
 def _predicted_by_mix(profile: Profile) -> Iterator[str]:
@@ -286,6 +305,7 @@ def _predicted_by_mix(profile: Profile) -> Iterator[str]:
 
 
 def _queues_of_cpu(profile: Profile) -> Section:
+    # 1: without core-hours each share is 0
     total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
     rows = [
         {
@@ -296,7 +316,7 @@ def _queues_of_cpu(profile: Profile) -> Section:
         }
         for row in profile.mixes
     ]
-    return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
+    return Section("Where it runs", "Core hours are wall-clock time x cores.", table=table_of(rows))
 
 
 def _machines(profile: Profile) -> Section | None:
@@ -313,24 +333,16 @@ def _machines(profile: Profile) -> Section | None:
         for row in profile.machines
     ]
     about = "Speed of each CPU model at a queue, relative to the mean of all queues with this model."
-    return Section("The same CPU models elsewhere", about, table=_table(rows)) if rows else None
+    return listed("The same CPU models elsewhere", rows, about)
 
 
 def _references(profile: Profile) -> Section | None:
-    rows = [
-        {
-            "benchmark": row["benchmark"],
-            "per core": row["value_per_core"],
-            "lowest": row["value_per_core_low"],
-            "highest": row["value_per_core_high"],
-            "ambiguous": row["ambiguous"],
-            "SMT": row["smt"],
-            "measured by": row["measured_by"],
-            "source": row["source"],
-        }
-        for row in profile.references
-    ]
-    return Section("Published scores", table=_table(rows)) if rows else None
+    columns = (
+        *(("benchmark", "benchmark"), ("value_per_core", "per core"), ("value_per_core_low", "lowest")),
+        *(("value_per_core_high", "highest"), ("ambiguous", "ambiguous"), ("smt", "SMT")),
+        *(("measured_by", "measured by"), ("source", "source")),
+    )
+    return listed("Published scores", renamed(profile.references, columns))
 
 
 def _probes(profile: Profile) -> Section | None:
@@ -355,13 +367,11 @@ def _standings(profile: Profile) -> Section | None:
         }
         for each in profile.percentiles
     ]
-    if not rows:
-        return None
     kind = {"cpu_model": "CPU models"}.get(
         profile.named.level, "sites" if profile.named.of_site else "queues"
     )
     about = f"All jobs of the window, compared with other {kind} with 100 jobs or more."
-    return Section("Comparison with others", about, table=_table(rows), prose=("meaning",))
+    return listed("Comparison with others", rows, about, prose=("meaning",))
 
 
 def _with_unit(value: float | None, unit: str) -> str | None:
@@ -379,7 +389,7 @@ def _tasks(profile: Profile) -> Section | None:
             "processing type": row["processing_type"],
             "jobs here": row["n_jobs"],
             "queues with it": row["n_queues"],
-            "faster here by": _percent(row["deviation"]),
+            "faster here by": None if row["deviation"] is None else signed_percent(row["deviation"]),
             "decision": row["decision"],
         }
         for row in profile.tasks
@@ -388,10 +398,11 @@ def _tasks(profile: Profile) -> Section | None:
         "Tasks with most jobs. Faster here: compared with the speed that the fit expects, if the run stored "
         "it."
     )
-    return Section("Tasks behind the verdict", about, table=_table(rows)) if rows else None
+    return listed("Tasks behind the verdict", rows, about)
 
 
 def _history(profile: Profile) -> Section | None:
+    # one window has no course
     if len({row["window_end"] for row in profile.history}) < 2:
         return None
     rows = [
@@ -408,7 +419,7 @@ def _history(profile: Profile) -> Section | None:
         }
         for row in profile.history
     ]
-    return Section("Over time", "Windows of one length, oldest first.", table=_table(rows))
+    return listed("Over time", rows, "Windows of one length, oldest first.")
 
 
 def _changes(profile: Profile) -> Section | None:
@@ -433,6 +444,7 @@ def _interval(value: float | None, error: float | None) -> str | None:
 def _effect(effect: float, error: float | None) -> str:
     """A part of a deviation, which is given in the logarithm, as a relative number."""
     relative = math.expm1(effect)
+    # the error of exp(x) is exp(x) times that of x
     return _interval(relative, error and error * (1 + relative)) or signed_percent(relative)
 
 
@@ -441,19 +453,7 @@ def _share(value: float | None) -> str | None:
     return None if value is None else percent(value)
 
 
-def _percent(value: float | None) -> str | None:
-    return None if value is None else signed_percent(value)
-
-
 def _estimate(row: Row) -> str | None:
     if row["estimate"] is None:
         return None
     return f"{number(row['estimate'])} ({number(row['estimate_low'])} to {number(row['estimate_high'])})"
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as columns; without those that say nothing in any row."""
-    table = pa.Table.from_pylist(list(rows))
-    return table.select(
-        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
-    )

@@ -1,7 +1,7 @@
 """Charts of text for a terminal: bars, lines in braille, heat maps of shades."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -28,6 +28,7 @@ def bars(names: Sequence[str], values: Floats, texts: Sequence[str], width: int)
     ['a  ███▌    1', 'b  ███████ 2']
     """
     names = _names(names)
+    # 3: two spaces before the bar and one behind
     room = max(1, width - max(map(cell_len, names), default=0) - max(map(len, texts), default=0) - 3)
     sizes = np.abs(values)
     largest = float(np.nanmax(sizes, initial=0.0))
@@ -47,28 +48,37 @@ def line(times: Sequence[str], values: Floats, low: str, high: str, width: int) 
     """
     margin = max(len(low), len(high)) + 1
     columns = max(2, min(width - margin, 100))
-    finite = values[~np.isnan(values)]
-    lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    lowest, highest = _ends(values)
     height = 4 * _LINE_ROWS
     cells = np.zeros((_LINE_ROWS, columns), np.int64)
     places = np.linspace(0, 2 * columns - 1, len(values)) if len(values) > 1 else np.zeros(1)
-    span = highest - lowest or 1.0
-    for start in np.flatnonzero(~np.isnan(values)).tolist():
-        end = min(start + 1, len(values) - 1)
-        if math.isnan(values[end]):
-            end = start
-        for at in np.arange(round(places[start]), round(places[end]) + 1):
-            part = 0.0 if end == start else (at - places[start]) / (places[end] - places[start])
-            value = values[start] + min(1.0, max(0.0, part)) * (values[end] - values[start])
-            # a character of braille is four dots high and two wide
-            dot = round((highest - value) / span * (height - 1))
-            cells[dot // 4, at // 2] |= _DOTS[dot % 4][at % 2]
+    for at, value in _between(places, values):
+        # a character of braille is four dots high and two wide
+        dot = round((highest - value) / (highest - lowest or 1.0) * (height - 1))
+        cells[dot // 4, at // 2] |= _DOTS[dot % 4][at % 2]
     rows = ["".join(chr(0x2800 + int(cell)) for cell in row) for row in cells]
     names = [high, *[""] * (_LINE_ROWS - 2), low]
     drawn = [f"{name:>{margin - 1}} {row}" for name, row in zip(names, rows, strict=True)]
     first, last = (times[0], times[-1]) if times else ("", "")
     gap = max(1, columns - len(first) - len(last))
     return [*drawn, " " * margin + first + " " * gap + last]
+
+
+def _ends(values: Floats) -> tuple[float, float]:
+    """Return the smallest and the largest number; 0 and 1 without any."""
+    finite = values[~np.isnan(values)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+
+def _between(places: Floats, values: Floats) -> Iterator[tuple[int, float]]:
+    """Yield the points of a line through values, a point per column of dots; it ends at a gap."""
+    for start in np.flatnonzero(~np.isnan(values)).tolist():
+        end = min(start + 1, len(values) - 1)
+        if math.isnan(values[end]):
+            end = start
+        for at in range(round(places[start]), round(places[end]) + 1):
+            part = 0.0 if end == start else (at - places[start]) / (places[end] - places[start])
+            yield at, values[start] + min(1.0, max(0.0, part)) * (values[end] - values[start])
 
 
 def heat_map(
@@ -88,8 +98,8 @@ def heat_map(
     margin = max(map(cell_len, names), default=0) + 2
     shown = max(1, min(len(columns), (width - margin) // 2))
     cell = max(2, min(10, (width - margin) // shown))
-    finite = values[~np.isnan(values)]
-    lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    lowest, highest = _ends(values)
+    # equal values have no span to divide by
     span = highest - lowest or 1.0
     headings = _headings(columns[:shown], cell)
     lines = [" " * margin + headings]
@@ -121,10 +131,9 @@ def marks(
     >>> drawn[0], drawn[-2:]
     ('1.00      a', ['   CPUs     4     8', 'a  good  1.00  0.50'])
     """
-    finite = np.concatenate([values[~np.isnan(values)] for _, values in series] or [np.zeros(0)])
-    highest = max(1.0, float(finite.max(initial=1.0)))
+    least, highest = _ends(np.concatenate([*(values for _, values in series), [0.5, 1.0]]))
     # the lower half is drawn only when something is there, so that what is usual stands apart
-    lowest = min(0.5, math.floor(10 * float(finite.min(initial=0.5))) / 10)
+    lowest = min(0.5, math.floor(10 * least) / 10)
     step = max(3, min(12, (width - 6) // max(1, len(columns))))
     rows = [[" "] * (step * len(columns)) for _ in range(_MARK_ROWS)]
 
@@ -134,11 +143,11 @@ def marks(
     labels = {0: highest, _MARK_ROWS - 1: lowest} | {row_of(limit): limit for limit in limits}
     for limit in limits:
         rows[row_of(limit)] = list("- " * (step * len(columns) // 2))
+    # more series than letters would be no picture
     for (_, values), symbol in zip(series, _LETTERS, strict=False):
-        for place, value in enumerate(values):
-            if not math.isnan(value):
-                row, at = rows[row_of(float(value))], place * step + step // 2
-                row[at] = symbol if row[at] in " -" else "*"
+        for place in np.flatnonzero(~np.isnan(values)).tolist():
+            row, at = rows[row_of(float(values[place]))], place * step + step // 2
+            row[at] = symbol if row[at] in " -" else "*"
     axis = {place: f"{value:.2f}" for place, value in labels.items()}
     drawn = [f"{axis.get(place, ''):4} {''.join(row)}".rstrip() for place, row in enumerate(rows)]
     names = "".join(name[:step].center(step) for name in columns)
@@ -160,11 +169,13 @@ def _values_below(columns: Sequence[str], series: Sequence[tuple[str, Floats]], 
 def _shade(value: float, lowest: float, span: float) -> str:
     if math.isnan(value):
         return _MISSING
+    # the largest value itself would be a step beyond the last
     return _SHADES[1 + min(3, int((value - lowest) / span * 4))]
 
 
 def _headings(columns: Sequence[str], cell: int) -> str:
     """The names of columns above them: the end of each, by which neighbours differ."""
+    # names wider than a cell stand above every second, third or later column
     every = max(1, math.ceil((max(map(len, columns), default=1) + 1) / cell))
     text = ""
     for place, name in enumerate(columns):

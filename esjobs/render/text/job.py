@@ -82,6 +82,7 @@ def figure(row: Row, name: str) -> str:
         return formatted(row[name], "percent")
     form = form_of(row["metric"])
     if name == "total":
+        # summed over time bytes per second become bytes, and watts joules
         form = {"rate": "bytes", "power": "energy"}.get(form, "number")
     return formatted(row[name], "number" if name == "n_units" else form)
 
@@ -235,6 +236,7 @@ def _fitted(values: Floats, width: int) -> Floats:
     """Values at most as many as there are columns."""
     if len(values) <= width:
         return values
+    # of what falls on a column the value in its middle
     places = (np.arange(width) + 0.5) * len(values) / width
     fitted: Floats = values[places.astype(np.int64)]
     return fitted

@@ -1,5 +1,6 @@
 """Several jobs side by side: a row per fact, a column per job."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -17,16 +18,22 @@ def beside(stories: Sequence[JobStory]) -> pa.Table:
     A row of equal values has them once. Jobs of one id of several sources are told apart by the source.
     """
     facts = [dict(_facts(story)) for story in stories]
-    ids = [story.job_id for story in stories]
-    names = [
-        story.job_id if ids.count(story.job_id) == 1 else f"{story.source}/{story.job_id}"
-        for story in stories
-    ]
-    rows = {name: [each.get(name) for each in facts] for each in facts for name in each}
-    table: dict[str, list[str | None]] = {"fact": list(rows)}
-    for number, name in enumerate(names):
-        table[name] = [_SAME if number and len({*row}) == 1 else row[number] for row in rows.values()]
-    return pa.table(table, pa.schema([(name, pa.string()) for name in table]))
+    names = dict.fromkeys(name for each in facts for name in each)
+    rows = [[name, *_cells([each.get(name) for each in facts])] for name in names]
+    schema = pa.schema([(name, pa.string()) for name in ("fact", *_headings(stories))])
+    return pa.Table.from_arrays(
+        [pa.array(each, pa.string()) for each in zip(*rows, strict=True)], schema=schema
+    )
+
+
+def _headings(stories: Sequence[JobStory]) -> list[str]:
+    ids = Counter(story.job_id for story in stories)
+    return [story.job_id if ids[story.job_id] == 1 else f"{story.source}/{story.job_id}" for story in stories]
+
+
+def _cells(values: list[str | None]) -> list[str | None]:
+    """Return the values of a row; of equal ones the first."""
+    return values if len({*values}) > 1 else [values[0], *[_SAME] * (len(values) - 1)]
 
 
 def _facts(story: JobStory) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,16 @@ from esjobs.render.profile.sections import Section, heading, sections, source
 from esjobs.render.rows import plain, write_table
 
 
+def page_text(of: Profile | Person) -> str:
+    """Return the page of a queue, CPU model, user or project as text."""
+    text = io.StringIO()
+    if isinstance(of, Person):
+        write_person(of, text)
+    else:
+        write_page(of, text)
+    return text.getvalue()
+
+
 def write_page(profile: Profile, stream: IO[str], width: int = 100, now: datetime | None = None) -> None:
     """Write the page; sentences are wrapped to ``width`` columns, tables as the stream asks."""
     write_sections(heading(profile), source(profile, now), sections(profile), stream, width)
@@ -34,13 +44,6 @@ def write_sections(
             write_table(section.table, stream, prose=section.prose)
 
 
-def page_text(profile: Profile) -> str:
-    """Return the page as text."""
-    text = io.StringIO()
-    write_page(profile, text)
-    return text.getvalue()
-
-
 def write_json(profile: Profile, stream: IO[str]) -> None:
     """Write every row and column that the page rests on, as one object; numbers are not rounded."""
     run = None if profile.run is None else profile.run.run
@@ -50,13 +53,6 @@ def write_json(profile: Profile, stream: IO[str]) -> None:
 def write_person(of: Person, stream: IO[str], width: int = 100) -> None:
     """Write the page of a user or project; as :func:`write_page`."""
     write_sections(of.title, of.source, person_sections(of), stream, width)
-
-
-def person_text(of: Person) -> str:
-    """Return the page of a user or project as text."""
-    text = io.StringIO()
-    write_person(of, text)
-    return text.getvalue()
 
 
 def write_person_json(of: Person, stream: IO[str]) -> None:

@@ -43,23 +43,27 @@ def write_text_table(
     """
     right = [name in numbers for name in columns]
     wraps = [name in prose for name in columns]
+    mark = end = ""
     terminal = stream.isatty()
     if terminal:
+        mark, end = _BOLD, _PLAIN
         columns = [_cut(name) for name in columns]
-        shorten = [_cut_words if wrapped else _cut for wrapped in wraps]
-        rows = [[cut(text) for cut, text in zip(shorten, row, strict=True)] for row in rows]
+        rows = [_shortened(row, wraps) for row in rows]
     headings, widths = _headings(columns, rows, wraps, terminal=terminal)
     if title:
         stream.write(title + "\n")
-    mark, end = (_BOLD, _PLAIN) if terminal else ("", "")
     stream.writelines(f"{mark}{line}{end}\n" for line in _lines(_at_the_foot(headings), widths, right))
     # the width of a column of names or numbers is never a reason to break them
-    wrapped_at = [width if wrapped else sys.maxsize for width, wrapped in zip(widths, wraps, strict=True)]
+    room = list(map(max, widths, (0 if wrapped else sys.maxsize for wrapped in wraps)))
     for row in rows:
-        pieces = [_wrapped(text, width) for text, width in zip(row, wrapped_at, strict=True)]
-        stream.writelines(f"{line}\n" for line in _lines(pieces, widths, right))
+        stream.writelines(f"{line}\n" for line in _lines([*map(_wrapped, row, room)], widths, right))
     if not rows and (columns or not title):
         stream.write("(no rows)\n")
+
+
+def _shortened(row: Sequence[str], wraps: Sequence[bool]) -> list[str]:
+    """Cells cut to the widest column; of prose each word."""
+    return [_cut_words(text) if wrapped else _cut(text) for text, wrapped in zip(row, wraps, strict=True)]
 
 
 def _headings(

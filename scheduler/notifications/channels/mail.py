@@ -61,29 +61,38 @@ def _hand_over(
 
 
 def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
-    # 4xx is temporary, 5xx permanent [RFC 5321, 4.2.1]; subclasses of SMTPResponseException come before it
     match error:
-        case smtplib.SMTPAuthenticationError():
-            return f"login rejected ({_said(error)}); check notify.mail.user and its password", (
-                "now" if error.smtp_code < 500 else "later"
-            )
         case smtplib.SMTPRecipientsRefused():
             code, answer = next(iter(error.recipients.values()))
-            return f"recipient address rejected ({_answer(code, answer)})", "now" if code < 500 else "never"
-        case smtplib.SMTPSenderRefused():
-            refusal = f"sender {error.sender} rejected ({_said(error)}); check notify.mail.sender"
-            return refusal, "now" if error.smtp_code < 500 else "later"
-        case smtplib.SMTPDataError():
-            refusal = f"message rejected ({_said(error)})"
-            return refusal, "now" if error.smtp_code < 500 else "never"
+            return f"recipient address rejected ({_answer(code, answer)})", _again(code, "never")
+        case smtplib.SMTPResponseException():
+            texts = (each for kind, each in _RESPONSES.items() if isinstance(error, kind))
+            text, permanent = next(texts, ("refused ({said})", "later"))
+            said = _answer(error.smtp_code, error.smtp_error)
+            sender = getattr(error, "sender", "")
+            return text.format(said=said, sender=sender), _again(error.smtp_code, permanent)
         case smtplib.SMTPNotSupportedError():
             return f"{error}; check notify.mail.security and notify.mail.user", "later"
         case smtplib.SMTPServerDisconnected():
             return "the server closed the connection before it accepted the message", "now"
-        case smtplib.SMTPResponseException():
-            return f"refused ({_said(error)})", "now" if error.smtp_code < 500 else "later"
         case _:
             return f"refused ({error})", "later"
+
+
+# What a server refuses, and when to try again if it is permanent
+_RESPONSES: dict[type[smtplib.SMTPResponseException], tuple[str, Again]] = {
+    smtplib.SMTPAuthenticationError: (
+        "login rejected ({said}); check notify.mail.user and its password",
+        "later",
+    ),
+    smtplib.SMTPSenderRefused: ("sender {sender} rejected ({said}); check notify.mail.sender", "later"),
+    smtplib.SMTPDataError: ("message rejected ({said})", "never"),
+}
+
+
+def _again(code: int, permanent: Again) -> Again:
+    # 4xx is temporary, 5xx permanent [RFC 5321, 4.2.1]
+    return "now" if code < 500 else permanent
 
 
 def _broken(error: Exception) -> tuple[str, Again]:
@@ -107,10 +116,6 @@ def _broken(error: Exception) -> tuple[str, Again]:
             return f"cannot connect ({error.strerror or error})", "now"
         case _:
             return f"cannot send the message ({error})", "never"
-
-
-def _said(error: smtplib.SMTPResponseException) -> str:
-    return _answer(error.smtp_code, error.smtp_error)
 
 
 def _answer(code: int, answer: bytes | str) -> str:

@@ -6,6 +6,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 from esjobs.core.text import visible
+from scheduler.notifications.notices import Notice
 from scheduler.notifications.outbox import Entry
 from scheduler.notifications.picture import Picture
 from scheduler.notifications.settings import MailSettings, Recipient
@@ -43,18 +44,12 @@ def mail_of(
     mail["X-Esjobs-Notification"] = entry.notification
     mail.set_content(_CONTROL.sub("", texts.text), cte="quoted-printable")
     mail.add_alternative(_CONTROL.sub("", texts.html), subtype="html", cte="quoted-printable")
-    if picture is not None:
-        html = mail.get_body(("html",))
-        if isinstance(html, EmailMessage):
-            cid, name = f"<{cid_of(entry)}>", "deviations.png"
-            html.add_related(picture.png, "image", "png", cid=cid, disposition="inline", filename=name)
+    html = mail.get_body(("html",))
+    if picture is not None and isinstance(html, EmailMessage):
+        cid, name = f"<{cid_of(entry)}>", "deviations.png"
+        html.add_related(picture.png, "image", "png", cid=cid, disposition="inline", filename=name)
     for notice in entry.parsed:
-        for text, form in ((notice.rows, "csv"), (notice.page, "html")):
-            if text is not None:
-                name = f"{notice.kind}-{notice.night}.{form}"
-                # as bytes: the library rewrites the ends of lines of a text
-                body, charset = text.encode(), {"charset": "utf-8"}
-                mail.add_attachment(body, maintype="text", subtype=form, filename=name, params=charset)
+        _attach(mail, notice)
     # some mail programs show a space where a subject is folded; 998 characters are allowed [RFC 5322]
     mail.policy = SMTP.clone(max_line_length=200)
     # random by default: every attempt must send the same bytes
@@ -62,6 +57,16 @@ def mail_of(
         if part.is_multipart():
             part.set_boundary(f"=={entry.notification}.{number}==")
     return mail
+
+
+def _attach(mail: EmailMessage, notice: Notice) -> None:
+    """Add the rows and the page of a notice as files."""
+    for text, form in ((notice.rows, "csv"), (notice.page, "html")):
+        if text is not None:
+            name = f"{notice.kind}-{notice.night}.{form}"
+            # as bytes: the library rewrites the ends of lines of a text
+            body, charset = text.encode(), {"charset": "utf-8"}
+            mail.add_attachment(body, maintype="text", subtype=form, filename=name, params=charset)
 
 
 def cid_of(entry: Entry) -> str:

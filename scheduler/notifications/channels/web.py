@@ -36,39 +36,46 @@ def post(
     Redirects are not followed: the signature is for one address. Passwords and proxies are not taken from the
     environment. Raises :class:`DeliveryError`, which shows only the host of the address.
     """
-    where = host_of(url)
+    where, wait_s = host_of(url), None
     remember(url, proxy)
-
-    def text_of(reason: str) -> str:
-        return excerpt(f"{where}: {reason}", _LONGEST)
-
     try:
         status, answer, wait_s = within(
             timeout_s, lambda: _post(url, body, headers, timeout_s, ca_file, proxy)
         )
+    # those of requests are OSErrors
+    except (OSError, urllib3.exceptions.HTTPError, UnicodeError) as error:
+        reason, again = _broken(error)
+    else:
+        if 200 <= status < 300:
+            return
+        reason, again = _refused(status, excerpt(answer.decode("utf-8", "replace"), 120))
+    raise DeliveryError(excerpt(f"{where}: {reason}", _LONGEST), again, wait_s=wait_s)
+
+
+def _broken(error: Exception) -> tuple[str, Again]:
     # subclasses before their bases: SSLError and ProxyError are connection errors, which are OSError
-    except requests.exceptions.SSLError:
-        reason = "certificate rejected; set notify.ca_file to the authority that signed it"
-        raise DeliveryError(text_of(reason), "later") from None
-    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError):
-        raise DeliveryError(text_of("invalid address; check url"), "later") from None
-    except (requests.exceptions.Timeout, TimeoutError):
-        raise DeliveryError(text_of("no response within notify.timeout_s"), "now") from None
-    except requests.exceptions.ProxyError:
-        raise DeliveryError(text_of("cannot connect through notify.proxy"), "now") from None
-    except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+    match error:
+        case requests.exceptions.SSLError():
+            return "certificate rejected; set notify.ca_file to the authority that signed it", "later"
+        case requests.exceptions.InvalidURL() | requests.exceptions.InvalidSchema() | UnicodeError():
+            return "invalid address; check url", "later"
+        case requests.exceptions.Timeout() | TimeoutError():
+            return "no response within notify.timeout_s", "now"
+        case requests.exceptions.ProxyError():
+            return "cannot connect through notify.proxy", "now"
         # of certificates, notify.ca_file
-        if isinstance(error, OSError) and error.filename is not None:
-            raise DeliveryError(text_of(f"cannot read {error.filename}"), "later") from None
-        raise DeliveryError(text_of("cannot connect, or the server closed the connection"), "now") from None
-    if 200 <= status < 300:
-        return
-    said = excerpt(answer.decode("utf-8", "replace"), 120)
-    again: Again = "now" if status in _PASSING or status > 599 else "later" if status in _OURS else "never"
-    hint = "; check url and credentials" if again == "later" else ""
-    raise DeliveryError(
-        text_of(f"answered {status}{f' ({said})' if said else ''}{hint}"), again, wait_s=wait_s
-    )
+        case OSError(filename=str(name)):
+            return f"cannot read {name}", "later"
+        case _:
+            return "cannot connect, or the server closed the connection", "now"
+
+
+def _refused(status: int, said: str) -> tuple[str, Again]:
+    text = f"answered {status}{f' ({said})' if said else ''}"
+    # statuses of no class are those of proxies, too
+    if status in _PASSING or status > 599:
+        return text, "now"
+    return (f"{text}; check url and credentials", "later") if status in _OURS else (text, "never")
 
 
 @contextlib.contextmanager

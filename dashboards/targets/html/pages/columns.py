@@ -1,7 +1,6 @@
 """Rows packed for a browser: a list per column, repeated texts once, what is read beside what sorts it."""
 
 import base64
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -9,7 +8,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dashboards.spec import Entry, Panel, look_of
 from dashboards.targets.html.cells import moment, read
@@ -100,32 +98,33 @@ def pack(values: Sequence[Any]) -> Packed:
     """
     if not any(isinstance(value, str) for value in values):
         return _numbers(values)
+    if len(set(values)) * _SHARED_FROM > len(values) > _SHARED_FROM:
+        return {"v": list(values)}
+    return _once(values)
+
+
+def _once(values: Sequence[Any]) -> Packed:
+    """Each value once, and the places of all."""
     places: dict[Any, int] = {}
     numbers = [places.setdefault(value, len(places)) for value in values]
-    if len(places) * _SHARED_FROM > len(values) > _SHARED_FROM:
-        return {"v": list(values)}
     return {"d": list(places), "i": counts(numbers)}
 
 
 def _numbers(values: Sequence[Any]) -> Packed:
-    present = [value for value in values if value is not None]
-    if len(values) < _PACKED_FROM or any(isinstance(value, bool) for value in present):
+    if len(values) < _PACKED_FROM or any(isinstance(value, bool) for value in values):
         return {"v": list(values)}
-    if all(0 <= value < _UNKNOWN[4] and value == int(value) for value in present):
+    numbers = np.array(values, np.float64)
+    finite = numbers[~np.isnan(numbers)]
+    if np.all((finite >= 0) & (finite < _UNKNOWN[4]) & (finite == np.floor(finite))):
         return {"n": counts([None if value is None else int(value) for value in values])}
-    places: dict[Any, int] = {}
-    numbers = [places.setdefault(value, len(places)) for value in values]
-    if len(places) * _SHARED_FROM < len(values):
-        return {"d": list(places), "i": counts(numbers)}
-    floats = _as_floats(values)
-    if np.isfinite(floats).sum() < len(present):  # beyond what four bytes tell
+    if len(set(values)) * _SHARED_FROM < len(values):
+        return _once(values)
+    with np.errstate(over="ignore"):
+        floats = numbers.astype("<f4")
+    # a number beyond what four bytes tell became infinite
+    if np.isinf(floats).any():
         return {"v": list(values)}
     return {"f": base64.b64encode(floats.tobytes()).decode()}
-
-
-def _as_floats(values: Sequence[Any]) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        return np.array([math.nan if value is None else value for value in values], "<f4")
 
 
 def counts(values: Sequence[int | None]) -> Any:
@@ -136,7 +135,7 @@ def counts(values: Sequence[int | None]) -> Any:
     if len(values) < _PACKED_FROM:
         return list(values)
     runs = [item for value, same in groupby(values) for item in (value, sum(1 for _ in same))]
-    largest = max((value for value in values if value is not None), default=0)
+    largest = max(filter(None, values), default=0)
     width = next(each for each, unknown in _UNKNOWN.items() if largest < unknown)
     # base 64 takes four letters for three bytes
     if len(runs) * _LETTERS_OF_A_RUN < len(values) * width * 4 / 3:
@@ -169,5 +168,4 @@ def numbered(rows: Iterable[Row]) -> list[Row]:
     return [{**row, PLACE: place} for place, row in enumerate(rows)]
 
 
-PLACE = "\0place"
-"""Internal column with the position of a row."""
+PLACE = "\0place"  # Internal column with the position of a row

@@ -32,12 +32,11 @@ from dashboards.view.rows import Row, keeps
 from esjobs.core.query import Count, Maximum, Metric, Minimum
 
 Figure = dict[str, Any]
-Joined = Callable[[View], list[Row]]
-"""Gives all rows of a view that a chart looks something up in."""
+Joined = Callable[[View], list[Row]]  # Gives all rows of a view that a chart looks something up in
 
-DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}
-"""Kinds of panel that are charts here."""
+DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}  # Kinds of panel that are charts here
 
+# Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names
 BARS: tuple[Kind, ...] = (
     "shares",
     "waste",
@@ -50,7 +49,6 @@ BARS: tuple[Kind, ...] = (
     "ranked",
     "worst",
 )
-"""Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names."""
 
 # Pixels: of a bar, of a row of the grid; what stands in a panel beside its chart; the lowest chart
 _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
@@ -106,15 +104,13 @@ def _against_lines(drawable: Drawable) -> list[Figure]:
     found = []
     for benchmark in dict.fromkeys(row["benchmark"] for row in drawable.rows):
         rows = [row for row in drawable.rows if row["benchmark"] == benchmark]
-        types = {row["processing_type"] for row in rows}
-        mine = [row for row in lines if row["benchmark"] == benchmark and row["processing_type"] in types]
+        own = {(benchmark, row["processing_type"]) for row in rows}
+        mine = [row for row in lines if (row["benchmark"], row["processing_type"]) in own]
+        # of several types each has a line of its own, and the chart none
         line = mine[0] if len(mine) == 1 else None
         drawn = scatter_line(panel, rows, line, drawable.limit, frames=PAGE_FRAMES)
-        more = {name: records for name, records in drawn.datasets.items() if name != ROWS}
-        found.append(
-            _marked(drawable, drawn.spec, rare_last(panel, rows), more)
-            | {"caption": line_caption(line, benchmark, panel.view.level)}
-        )
+        figure = _marked(drawable, drawn.spec, rare_last(panel, rows), drawn.datasets)
+        found.append(figure | {"caption": line_caption(line, benchmark, panel.view.level)})
     return found
 
 
@@ -151,7 +147,7 @@ def _marked(drawable: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[s
     own = [field for field in panel.fields if not field.table]
     return {
         "spec": spec,
-        "data": dict(more),
+        "data": {name: records for name, records in more.items() if name != ROWS},
         "rows": places(rows),
         "columns": {name: columns.value(name) for name in columns_of(panel, tooltips=True)},
         "texts": [columns.text(field) if field in own else None for field in panel.fields],
@@ -180,16 +176,16 @@ def _of_groups(drawable: Drawable) -> Figure:
 def _grouping(drawable: Drawable) -> dict[str, Any]:
     """Keys, sums and order by which the script groups rows."""
     panel, view = drawable.panel, drawable.panel.view
-    named = {each.name for each in view.metrics}
+    named = {each.name: each.name for each in view.metrics}
     weight = next((field.per for field in panel.fields if field.role == "x"), "")
     # a mean counts by its weight: a name without any has none, and must not take the place of one that has
-    largest = weight if panel.kind == "weighted" else view.sort[0].lstrip("-") if view.sort else ""
+    order = (weight,) if panel.kind == "weighted" else view.sort
     grouping: dict[str, Any] = {
         "by": {name: drawable.columns.value(name) for name in view.by},
         "metrics": [_metric(each, drawable) for each in view.metrics],
-        "largest": largest if largest in named else None,
-        "weight": weight if weight in named else None,
-        "most": JOBS_GROUPS if view.table == JOBS.name else panel.most[0] if panel.most else None,
+        "largest": named.get(order[0].lstrip("-")) if order else None,
+        "weight": named.get(weight),
+        "most": _most_groups(panel),
     }
     if view.over:
         grouping["over"] = [view.over, drawable.columns.value(view.over)]
@@ -197,6 +193,12 @@ def _grouping(drawable: Drawable) -> dict[str, Any]:
         said = f"first of {panel.id}"
         grouping["first"] = drawable.columns.made(said, lambda row: int(keeps(row, view.first)))
     return grouping
+
+
+def _most_groups(panel: Panel) -> int | None:
+    if panel.view.table == JOBS.name:
+        return JOBS_GROUPS
+    return panel.most[0] if panel.most else None
 
 
 def _spec(drawable: Drawable) -> Spec:
@@ -250,6 +252,7 @@ def _plain(drawable: Drawable) -> Figure:
     return {
         **beside,
         "spec": _spec(drawable),
+        # times and decimals become texts, as in the rows
         "data": json.loads(json.dumps(more, default=str)),
         "rows": places(drawable.rows),
         "columns": {name: drawable.columns.value(name) for name in columns_of(panel)},

@@ -11,13 +11,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import EVERY_LOOK, LOOKS, OWN, Choice, JobsIndex, Page, Panel, lacking
+from dashboards.targets.html.files import compact, environment, inside_page, read
 from dashboards.targets.html.job import job_style
 from dashboards.targets.html.pages.columns import Columns, numbered
 from dashboards.targets.html.pages.figures import Drawable
@@ -31,22 +30,15 @@ from esjobs.core.freshness import Freshness
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
 
-_HERE = Path(__file__).parent
-_SCRIPTS = ("rows.js", "choices.js", "tables.js", "charts.js", "page.js")
-LIBRARY = "vega.js"
-"""The script that draws charts."""
-FIRST = "index.html"
-"""The page on which a reader starts."""
-JOB_STYLE = "job.css"
-"""The style sheet of pages of jobs."""
-OPENED = "opened"
-"""Key of the file of rows on which a page opens."""
-MARK = '<meta name="generator" content="esjobs pages">'
-"""By which a file of ours is known among others."""
+_SCRIPTS = ("shared.js", *(f"pages/{name}.js" for name in ("rows", "choices", "tables", "charts", "page")))
+LIBRARY = "vega.js"  # The script that draws charts
+FIRST = "index.html"  # The page on which a reader starts
+JOB_STYLE = "job.css"  # The style sheet of pages of jobs
+OPENED = "opened"  # Key of the file of rows on which a page opens
+MARK = '<meta name="generator" content="esjobs pages">'  # By which a file of ours is known among others
 
 
-Facts = tuple[tuple[str, str], ...]
-"""Texts by term."""
+Facts = tuple[tuple[str, str], ...]  # Texts by term
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting())
         digest.update(f"{name}\0{text}\0".encode())
     digest.update(json.dumps(described, sort_keys=True).encode())
     folder = f"esjobs-pages-{digest.hexdigest()[:12]}"
-    template = _environment().from_string(age_macro() + _read("page.html.jinja"))
+    template = environment().from_string(age_macro() + read("pages/page.html.jinja"))
     written = {
         file_of(page, pages): template.render(
             page=page,
@@ -107,7 +99,7 @@ def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting())
             folder=folder,
             library=setting.library or f"{folder}/{LIBRARY}",
             mark=Markup(MARK),  # noqa: S704 - our own text
-            description=Markup(_inside(described[page.id])),  # noqa: S704 - escaped there
+            description=Markup(inside_page(described[page.id])),  # noqa: S704 - escaped there
         ).lstrip()
         for page in pages
     }
@@ -127,9 +119,9 @@ def _page(
     Where the first of them is large, the page opens on one of its own (:data:`OPENED`).
     """
     pools, of_panel = pools_of(page, reader, setting.jobs)
-    main = next((choice for choice in page.choices if choice.single and choice.chosen), None)
-    values = _values(main, pools) if main is not None else [None]
-    leads_to = next((each for each in pages if each.id == page.leads_to), None)
+    main = _main_choice(page)
+    values = _values(main, pools)
+    leads_to = {each.id: each for each in pages}.get(page.leads_to)
     choices = [_choice(choice, pools) for choice in page.choices]
     files: dict[str, str] = {}
     for number, value in enumerate(values):
@@ -142,10 +134,7 @@ def _page(
                 files[OPENED] = _call(OPENED, part | {"options": first.options})
     description = {
         "id": page.id,
-        "files": {each.id: file_of(each, pages) for each in pages},
-        "titles": {each.id: each.title for each in pages},
-        "leadsTo": file_of(leads_to, pages) if leads_to else "",
-        "leadsToKeys": [slug(choice.title) for choice in leads_to.choices] if leads_to else [],
+        **_ways(pages, leads_to),
         "choices": choices,
         "main": None if main is None else slug(main.title),
         "values": [None if value is None else visible(str(value)) for value in values],
@@ -155,33 +144,54 @@ def _page(
     return description, files
 
 
+def _main_choice(page: Page) -> Choice | None:
+    """The choice by whose values the rows of a page are split into files."""
+    return next((choice for choice in page.choices if choice.single and choice.chosen), None)
+
+
+def _ways(pages: Sequence[Page], leads_to: Page | None) -> dict[str, Any]:
+    """Files and titles of all pages, and what a click on a name opens."""
+    return {
+        "files": {each.id: file_of(each, pages) for each in pages},
+        "titles": {each.id: each.title for each in pages},
+        "leadsTo": file_of(leads_to, pages) if leads_to else "",
+        "leadsToKeys": [slug(choice.title) for choice in leads_to.choices] if leads_to else [],
+    }
+
+
 def _chosen(pool: Pool, main: Choice | None, value: object) -> list[Row]:
     """The rows of a pool that have a value of the main choice; all on a page without one."""
     return pool.rows if main is None else [row for row in pool.rows if row[main.column] == value]
 
 
-def _values(main: Choice, pools: Sequence[Pool]) -> list[Any]:
-    """The values of the main choice, that which is chosen at first before the others."""
-    able = [pool for pool in pools if main.column in dict(pool.choices)]
-    found = {row[main.column] for pool in able for row in pool.rows}
+def _values(main: Choice | None, pools: Sequence[Pool]) -> list[Any]:
+    """The values of the main choice, that which is chosen at first before the others; None without one."""
+    if main is None:
+        return [None]
+    found = {row[main.column] for pool in _able(main, pools) for row in pool.rows}
     others = sorted(found - {main.chosen, None}, key=str)
     return [main.chosen, *others, *([None] if None in found else [])]
 
 
+def _able(choice: Choice, pools: Sequence[Pool]) -> list[Pool]:
+    """The pools that have the column of a choice."""
+    return [pool for pool in pools if choice.column in dict(pool.choices)]
+
+
 def _choice(choice: Choice, pools: Sequence[Pool]) -> dict[str, Any]:
     """A filter: its key in the address, and the pools whose values can be chosen."""
-    able = [pool for pool in pools if choice.column in dict(pool.choices)]
+    able = _able(choice, pools)
     own = [pool for pool in able if pool.view.table == choice.table]
     # the history has values of long ago
-    latest = [pool for pool in own if pool.view.runs == "latest"]
+    own = [pool for pool in own if pool.view.runs == "latest"] or own
     return {
         "key": slug(choice.title),
         "title": choice.title,
         "column": choice.column,
         "single": choice.single,
         "chosen": choice.chosen,
-        "first": _first(choice, latest or own),
-        "pools": [pool.name for pool in latest or own or able],
+        "first": _first(choice, own),
+        "pools": [pool.name for pool in own or able],
     }
 
 
@@ -262,17 +272,7 @@ def _selected(panel: Panel, pool: Pool, rows: Sequence[Row]) -> list[Row]:
 
 def _call(key: int | str, content: dict[str, Any]) -> str:
     """A script that hands over rows."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return f"esjobs.rows({json.dumps(key)},{text});\n"
-
-
-def _inside(content: dict[str, Any]) -> str:
-    """JSON in which no character can end the element that holds it."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # the last two end a line inside a text of JavaScript
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return f"esjobs.rows({json.dumps(key)},{compact(content)});\n"
 
 
 @cache
@@ -290,27 +290,12 @@ def _shared() -> tuple[tuple[str, str], ...]:
     }
     verdicts = {key: look.label for key, look in LOOKS.items()}
     constants = {"looks": looks, "verdicts": verdicts, "everything": ALL_TYPES}
-    shared = (_HERE.parent / "shared.js").read_text(encoding="utf-8")
-    scripts = "\n".join([shared, *(_read(name) for name in _SCRIPTS)])
+    scripts = "\n".join(map(read, _SCRIPTS))
     return (
         (LIBRARY, library()),
         ("pages.js", f'"use strict";\nconst KNOWN = {json.dumps(constants)};\n{scripts}'),
-        ("pages.css", palette_css() + series_css() + _shared_style() + _read("pages.css")),
+        ("pages.css", palette_css() + series_css() + read("report.css") + read("pages/pages.css")),
         (JOB_STYLE, job_style()),
-    )
-
-
-def _shared_style() -> str:
-    return (_HERE.parent / "report.css").read_text(encoding="utf-8")
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
 
 

@@ -9,15 +9,14 @@ from dashboards.spec import LOOKS, Entry, Kind, Page, Panel, table
 from dashboards.targets.html.cells import numeric, value_of
 from dashboards.targets.html.pages.columns import Columns
 from dashboards.targets.html.pages.figures import DRAWN, Drawable, figures_of, places
-from dashboards.targets.html.parts import style_of
+from dashboards.targets.html.parts import stands, style_of
 from dashboards.view.rows import keeps
 from esjobs.core.numbers import exact_percent
 from esjobs.core.words import STANDINGS
 
 Made = dict[str, Any]
 
-MOST_ROWS = 1000
-"""Rows that a table shows at most where nobody can choose some of them."""
+MOST_ROWS = 1000  # Rows that a table shows at most where nobody can choose some of them
 
 
 def panel_of(
@@ -93,12 +92,8 @@ def _table(drawable: Drawable) -> Made:
     panel, columns = drawable.panel, drawable.columns
     label = next((field for field in panel.fields if field.role == "label"), panel.fields[0])
     every = drawable.every or drawable.rows
-    fields = [
-        field
-        for field in panel.fields
-        if not field.table
-        and (field is label or field.always or any(value_of(row, field) is not None for row in every))
-    ]
+    own = [field for field in panel.fields if not field.table]
+    fields = [field for field in own if field is label or stands(field, every)]
     return {
         "columns": [_column(field, panel, columns) for field in fields],
         "rows": places(drawable.rows),
@@ -120,7 +115,8 @@ def _column(field: Entry, panel: Panel, columns: Columns) -> Made:
         made["place"] = field.show
     if numeric(field):
         made["order"] = _ordered(field, columns)
-    elif field.show == "verdict" or _is_standing(field, panel):
+    # a column of standings has the words that people see in place of verdicts
+    elif field.show == "verdict" or table(panel.view.table).column(field.column).values == STANDINGS:
         made["look"] = columns.verdict(field.column)
     return made
 
@@ -129,11 +125,6 @@ def _ordered(field: Entry, columns: Columns) -> str:
     if not field.per:
         return columns.value(field.column)
     return columns.made(f"{field.column} per {field.per}", lambda row: value_of(row, field))
-
-
-def _is_standing(field: Entry, panel: Panel) -> bool:
-    """True if a column has verdicts as displayed."""
-    return table(panel.view.table).column(field.column).values == STANDINGS
 
 
 def _lead(made: Made, panel: Panel, leads_to: Page) -> None:

@@ -20,14 +20,13 @@ from esjobs.core.query import (
     metric_fields,
 )
 
+# Groups that are kept for the panels of a page that are about the same rows; see ``pools_of``
 MOST_GROUPS = 60_000
-"""Groups that are kept for the panels of a page that are about the same rows; see :func:`pools_of`."""
 
 # Metrics that can be made of those of smaller groups
 _ADDED_UP = (Sum, SumProduct, SumWhere, Count, Moment, Minimum, Maximum)
 
-ALL = "n_all"
-"""The number of jobs of a group, whatever is known of them."""
+ALL = "n_all"  # The number of jobs of a group, whatever is known of them
 
 
 def counted(column: str) -> str:
@@ -163,6 +162,7 @@ def _summed(
     keys = dict.fromkeys([*(column for view in views for column in view.by), *(own for _, own in choices)])
     metrics: dict[str, Metric | Mean] = {}
     for each in (each for view in views for each in view.metrics):
+        # one column of a pool cannot be two sums
         if metrics.setdefault(each.name, each) != each:
             raise ValueError(
                 f"panels that share their rows have two metrics '{each.name}'; use different names"
@@ -242,23 +242,28 @@ def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str],
 
 def needed(panel: Panel) -> tuple[str, ...]:
     """The columns of its own table that a panel reads."""
+    found = {*_named_in(panel), "level", "processing_type"}
+    # an id is one of its source
+    if "job_id" in found:
+        found.add("source")
+    return tuple(name for name in table(panel.view.table).column_names if name in found)
+
+
+def _named_in(panel: Panel) -> Iterator[str]:
+    """Yield columns that fields, tiles, conditions, order and sums of a panel name."""
     view = panel.view
-    own = [entry for entry in panel.fields if not entry.table]
-    found = [column for entry in own for column in columns_of_entry(entry)]
-    found += [tile.column for tile in panel.tiles]
-    conditions = [*view.where, *view.first, *(where for tile in panel.tiles for where in tile.where)]
-    found += [where.column for where in conditions]
-    found += [column.lstrip("-").strip("|") for column in view.sort]
-    found += [column for metric in view.metrics for column in fields_of(metric)]
-    found += [*view.by, view.over, *(join.on for join in panel.joins)]
+    for entry in panel.fields:
+        if not entry.table:
+            yield from columns_of_entry(entry)
+    for tile in panel.tiles:
+        yield from (tile.column, *(where.column for where in tile.where))
+    yield from (where.column for where in (*view.where, *view.first))
+    yield from (column.lstrip("-").strip("|") for column in view.sort)
+    for metric in view.metrics:
+        yield from fields_of(metric)
+    yield from (*view.by, view.over, *(join.on for join in panel.joins))
     if panel.kind in CHARTS:
-        found += columns_of(panel)
-    if "job_id" in found:  # an id is one of its source
-        found.append("source")
-    columns = table(view.table).column_names
-    return tuple(
-        dict.fromkeys(column for column in [*found, "level", "processing_type"] if column in columns)
-    )
+        yield from columns_of(panel)
 
 
 def columns_of_entry(entry: Entry) -> Iterable[str]:
