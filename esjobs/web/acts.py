@@ -27,7 +27,7 @@ from esjobs.schema.web import ACTS
 from esjobs.speed.judging.checks import SEPARATOR
 from esjobs.web.access import ForbiddenError
 from esjobs.web.answers import Reply
-from esjobs.web.pages import page_of, profile_content, rows_of
+from esjobs.web.pages import page_of, profile_content
 from esjobs.web.request import AbsentError, Request
 
 _log = logging.getLogger(__name__)
@@ -117,10 +117,10 @@ def acknowledge(request: Request) -> Reply:
 
 def queue(request: Request) -> Reply:
     """A queue, with what people have entered about it."""
-    page = profile_content(request, "queue")
+    page, lead = profile_content(request, "queue")
     parts, forms = _acts(request, request.parts["name"])
     shown = replace(page, parts=[*page.parts, *parts], forms=forms)
-    return page_of(request, shown, rows_of(request, "queue"))
+    return page_of(request, shown, lead)
 
 
 def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form]]]:

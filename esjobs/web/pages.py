@@ -38,6 +38,7 @@ from esjobs.render.job_page import job_html
 from esjobs.render.job_pages import JobPages
 from esjobs.render.person import person
 from esjobs.render.person_page import person_page
+from esjobs.render.profile.named import Named
 from esjobs.render.profile.profile import profile
 from esjobs.render.profile_page import columns_of, curve, profile_page
 from esjobs.render.today_page import today_page, wall_page
@@ -51,6 +52,7 @@ from esjobs.web.api import grouped
 from esjobs.web.jobs import job_rows
 from esjobs.web.request import AbsentError, Handler, Request
 
+Lead = Callable[[str, str], str]  # Address of the rows behind a cell, by its heading; empty without any
 _PAGE = 100
 _OWN = (
     *(("Today", "/"), ("Jobs", "/jobs"), ("Ask", "/ask")),
@@ -130,20 +132,18 @@ def profile_of(level: str) -> Handler:
     """Return a handler of pages of sites or CPU models."""
 
     def handler(request: Request) -> Reply:
-        lead = rows_of(request, _FIELDS[level])
-        return page_of(request, profile_content(request, level), lead)
+        return page_of(request, *profile_content(request, level))
 
     return handler
 
 
-_FIELDS = {"site": "site", "queue": "queue", "cpu": "cpu_model"}
 # Headings of tables about one name, to the field of its jobs that their cells choose
 _PARTS = {"processing type": "processing_type", "application": "application"}
 
 
-def rows_of(request: Request, field: str) -> Callable[[str, str], str]:
+def rows_of(request: Request, field: str, name: str) -> Lead:
     """Return what leads from cells of the page of a name to the jobs behind their row."""
-    one, run = written(field, "=", [request.parts["name"]]), request.shown.run
+    one, run = written(field, "=", [name]), request.shown.run
 
     def lead(heading: str, cell: str) -> str:
         if cell in _NO_NAMES or "\\" in cell:
@@ -158,13 +158,15 @@ def rows_of(request: Request, field: str) -> Callable[[str, str], str]:
     return lead
 
 
-def profile_content(request: Request, level: str) -> ProfilePage:
-    """Return the content of the page of a site, a queue or a CPU model (``cpu``)."""
-    field, name = _FIELDS[level], request.parts["name"]
+def profile_content(request: Request, level: str) -> tuple[ProfilePage, Lead]:
+    """Return the content of the page of a site, a queue or a CPU model (``cpu``), and its way to the jobs."""
     try:
-        found = profile(request.session.store, "cpu_model" if level == "cpu" else "queue", name)
+        found = profile(
+            request.session.store, "cpu_model" if level == "cpu" else "queue", request.parts["name"]
+        )
     except UsageError as error:
         raise AbsentError(str(error)) from error
+    field, name = _jobs_of(found.named, level)
     links = [("Jobs", _address("/jobs", where=written(field, "=", [name])))]
     if level == "site":
         links += _incidents(found.incidents)
@@ -172,7 +174,16 @@ def profile_content(request: Request, level: str) -> ProfilePage:
     elif level == "queue" and found.flags and found.flags[0]["site"]:
         site = found.flags[0]["site"]
         links.append((f"Site {visible(site)}", f"/site/{quote(site, safe='')}"))
-    return replace(profile_page(found, request.now), links=links)
+    return replace(profile_page(found, request.now), links=links), rows_of(request, field, name)
+
+
+def _jobs_of(found: Named, level: str) -> tuple[str, str]:
+    """Return field and value of the jobs of a page: a name may be that of a site with several queues."""
+    if level == "cpu":
+        return "cpu_model", found.names[0]
+    if found.of_site and found.site is not None and (level == "site" or len(found.names) > 1):
+        return "site", found.site
+    return "queue", found.names[0]
 
 
 def _incidents(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -235,7 +246,7 @@ def person_of(kind: str) -> Handler:
         except UsageError as error:
             raise AbsentError(str(error)) from error
         links = [("Jobs", _address("/jobs", where=written(kind, "=", [name])))]
-        return page_of(request, replace(page, links=links), rows_of(request, kind))
+        return page_of(request, replace(page, links=links), rows_of(request, kind, request.parts["name"]))
 
     return handler
 
@@ -349,7 +360,7 @@ def problem_page(title: str, sentence: str) -> str:
     return render_profile(ProfilePage(title, visible(sentence), []), around)
 
 
-def page_of(request: Request, page: ProfilePage, rows: Callable[[str, str], str] = nowhere) -> Reply:
+def page_of(request: Request, page: ProfilePage, rows: Lead = nowhere) -> Reply:
     """Return a page with the ways to all others; ``rows``: to the rows behind a cell, by its heading."""
     around = _around(request, _profile_style()[0])
     general = around.lead

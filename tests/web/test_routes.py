@@ -206,3 +206,15 @@ def test_links_of_a_site_with_several_queues_lead_somewhere(client: Client) -> N
     assert f"/queue/{quote(rows[[row['site'] for row in rows].index(site)]['queue'])}" in links
     statuses = {each: client.get(each).status for each in links}
     assert set(statuses.values()) == {200}, {each for each, status in statuses.items() if status != 200}
+
+
+def test_jobs_of_a_page_are_those_of_what_its_name_means(client: Client) -> None:
+    """A queue's address with the name of a site of several queues, or in small letters, has jobs, too."""
+    rows = client.get("/api/v1/query?by=site,queue").json["rows"]
+    counts = Counter(row["site"] for row in rows)
+    site = max(counts, key=counts.__getitem__)
+    queue = next(row["queue"] for row in rows if row["site"] == site)
+    for page in (f"/site/{site}", f"/queue/{site}", f"/queue/{queue}", f"/site/{site.lower()}"):
+        (link,) = set(re.findall(r'<a href="(/jobs\?where=[^"&]+)">Jobs', client.get(page).text))
+        assert "No jobs" not in (listed := client.get(link.replace("&amp;", "&")).text), page
+        assert 'href="/job/' in listed
