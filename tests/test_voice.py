@@ -17,9 +17,6 @@ PACKAGES = ("esjobs", "fitters", "dashboards", "scheduler")
 RULES = ROOT / "esjobs" / "issues" / "rules" / "default.toml"
 TEMPLATES = ROOT / "scheduler" / "notifications" / "templates"
 
-NOT_YET: dict[str, frozenset[str]] = {"comments": frozenset({"esjobs"})}
-"""Checks that still fail, with their folders; the list only gets shorter."""
-
 OPENINGS = frozenset(
     "What Whether How Where Which Who Why When Those That It So".split()  # noqa: SIM905
 )
@@ -203,20 +200,9 @@ CHECKS: dict[str, Callable[[], Found]] = {
 }
 
 
-def folder(path: Path) -> str:
-    """Return the folder that a module counts for: ``esjobs/NAME``, or the package."""
-    parts = path.relative_to(ROOT).parts
-    return "/".join(parts[: 2 if parts[0] == "esjobs" and len(parts) > 2 else 1])
-
-
 @pytest.mark.parametrize("check", CHECKS)
 def test_plain_words(check: str) -> None:
-    waiting = NOT_YET.get(check, frozenset())
-    found: dict[str, list[str]] = {}
-    for path, text in CHECKS[check]():
-        found.setdefault(folder(path), []).append(f"{path.relative_to(ROOT)}:{text}")
-    wrong = [line for each in sorted(found.keys() - waiting) for line in found[each]]
-    assert wrong == []
+    assert [f"{path.relative_to(ROOT)}:{text}" for path, text in CHECKS[check]()] == []
 
 
 @pytest.mark.parametrize("path", [RULES, *sorted(TEMPLATES.rglob("*.txt"))], ids=lambda path: path.name)
@@ -239,8 +225,7 @@ def test_comments_are_few_and_there() -> None:
     """3 to 6 % of all lines: where a reader stops, not what the code says itself."""
     texts = [path.read_text(encoding="utf-8") for path in files()]
     share = sum(map(comments, texts)) / sum(text.count("\n") for text in texts)
-    least = 0.0 if "comments" in NOT_YET else LEAST_COMMENTS
-    assert least <= share <= MOST_COMMENTS
+    assert LEAST_COMMENTS <= share <= MOST_COMMENTS
 
 
 def test_help_lines_fit_a_terminal() -> None:
@@ -252,8 +237,7 @@ def test_help_lines_fit_a_terminal() -> None:
         called, command = waiting.pop()
         context = click.Context(command, info_name=" ".join(called), terminal_width=LONGEST_HELP)
         lines = command.get_help(context).splitlines()
-        if " ".join(called) not in NOT_YET.get("help", frozenset()):
-            found += [f"{' '.join(called)}: {line}" for line in lines if len(line) > LONGEST_HELP]
+        found += [f"{' '.join(called)}: {line}" for line in lines if len(line) > LONGEST_HELP]
         if isinstance(command, click.Group):
             waiting += [((*called, name), each) for name, each in command.commands.items()]
     assert found == []
