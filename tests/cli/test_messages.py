@@ -147,7 +147,9 @@ def test_doctor_fails_when_a_check_does_and_names_what_failed(
         return result.exit_code, {row["check"]: row["state"] for row in json.loads(result.stdout)}
 
     assert states(filled)[0] == 0
-    code, found = states(tmp_path / "none.duckdb")
+    broken = tmp_path / "broken.duckdb"
+    broken.write_text("no store of ours")
+    code, found = states(broken)
     assert (code, found["settings"], found["store"]) == (1, "ok", "failed")
     monkeypatch.setenv("ESJOBS_FIT__MIN_BUCKET_JOBS", "many")
     code, found = states(filled)
