@@ -67,7 +67,7 @@ def command(scene: Scene, store: Path) -> list[str]:
         "ingest": ["ingest", "jobs", *arguments],
         "aggregate": ["aggregate", "--rebuild"],
         "run": ["run", "--rebuild"],
-        "undo": ["undo", *arguments],
+        "undo": ["ingest", "--undo", *arguments],
         "prune": ["prune", "--keep", *arguments],
     }
     return [sys.executable, "-m", "esjobs", "--quiet", "--store", f"duckdb:{store}", *spelled[action]]
