@@ -238,8 +238,6 @@ def test_a_table_is_one_file_and_one_line(copy: Path, tmp_path: Path) -> None:
     assert pq.read_table(parquet).column("sensors").to_pylist() == [[("roof", 281.5)], [("roof", 273.0)]]
     comma = run(copy, "-m", "esjobs", "--store", store, "show", "weather", "--format", "csv")
     assert '"{""roof"": 281.5}"' in comma
-    # the list of tables is folded wherever the line is full
-    assert "|weather" in "".join(run(copy, "-m", "esjobs", "show", "--help").split())
     pages = run(copy, "-c", "from docs.generate import pages; print(pages()['tables.md'])")
     assert "### weather\n" in pages
     assert "- `degrees` (K): temperature outside\n" in pages
