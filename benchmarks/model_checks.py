@@ -30,7 +30,7 @@ of one type, of sites or CPU models.
 {table}
 """
 COLUMNS = ("case", "held", "width", "honest accused (sent)", "found / judged (sent)", "says", "elsewhere")
-_WORDS = {"time": "change with time", "pattern": "run otherwise", "power": "to the power"}
+_WORDS = {"time": "change with time", "pattern": "a pattern of", "power": "to the power"}
 
 
 def pulls_without(truth: Truth, found: Mapping[str, Any]) -> Floats:
