@@ -128,12 +128,11 @@ def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form
     if not request.reader.may("support"):
         return [], []
     of_name = [In("level", ("queue",)), In("name", (name,))]
-    acts = read_table(request.session.store, ACTS, of_name).to_pylist()
-    rows = _answers(request, name)
+    rows = _answers(request, name, of_name)
     parts = [_table("Answers", ("time", "kind", "text", ""), rows)] if rows else []
     if not request.reader.may("coordinator"):
         return parts, []
-    if acts:
+    if acts := read_table(request.session.store, ACTS, of_name).to_pylist():
         acts.sort(key=lambda each: str(each["entered_at"]))
         acted = [
             (f"{each['entered_at']:{_MINUTE}}", each["entered_by"], each["before"], each["after"])
@@ -145,9 +144,8 @@ def _acts(request: Request, name: str) -> tuple[list[Part], list[tuple[str, Form
     return parts, [("Acknowledge", _acknowledgement(name))] if is_open and request.reader.name else []
 
 
-def _answers(request: Request, name: str) -> list[tuple[str, ...]]:
+def _answers(request: Request, name: str, of_name: Sequence[In]) -> list[tuple[str, ...]]:
     """Return what was entered about a queue, before the next night, too."""
-    of_name = [In("level", ("queue",)), In("name", (name,))]
     notes = read_table(request.session.store, FLAG_NOTES, of_name).to_pylist()
     waiting = _waiting(request, [each for each in _journal(request) if each.get("name") == name])
     return [
