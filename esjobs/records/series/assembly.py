@@ -6,16 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Ints
 from esjobs.core.metrics import SCOPES
 from esjobs.records.series.chosen import job_codes, micros
 from esjobs.records.series.packing import Samples, spans, unpack_equal
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # Share of a step by which series of a job may be off each other and stand at the same instants.
 _OFF = 0.05

@@ -23,11 +23,11 @@ from typing import ClassVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from esjobs.core.arrays import Floats, Ints, Mask
 from esjobs.core.errors import InputError, WindowError
 from esjobs.core.fields import Field
 from esjobs.core.metrics import SCOPES, largest_of
@@ -39,9 +39,6 @@ from esjobs.records.ingest.formats.series_map import REQUIRED, MappedMetric, Ser
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.series.rows import Series, rates, regular
 from esjobs.schema.series import SERIES
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 MOST_ROWS = 20_000_000
 """Rows of a file: 40 bytes each in memory, a few times over while they are sorted."""
@@ -224,7 +221,7 @@ class _Samples:
     ``keys``: rows are codes of source, job, metric, scope, unit; ``names`` what they stand for.
     """
 
-    keys: Codes
+    keys: Ints
     times: Floats
     values: Floats
     names: tuple[list[str], ...]
@@ -309,8 +306,8 @@ def _samples(rows: pa.Table, series_map: SeriesMap, books: Books) -> _Samples:
 
 
 def _refuse(
-    usable: npt.NDArray[np.bool_],
-    codes: Codes,
+    usable: Mask,
+    codes: Ints,
     names: Sequence[str],
     wrong: Sequence[bool],
     reason: str,
@@ -337,7 +334,7 @@ def _texts(rows: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     return pc.utf8_trim(joined, "/") if len(texts) > 1 else joined
 
 
-def _coded(texts: pa.ChunkedArray) -> tuple[Codes, list[str]]:
+def _coded(texts: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     coded = texts.combine_chunks().dictionary_encode()
     return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
 

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrays import Floats, Ints
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.core.metrics import other
@@ -28,8 +28,6 @@ from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.series.rows import Series, regular
 from esjobs.schema.series import SERIES
-
-Floats = npt.NDArray[np.float64]
 
 _KIB, _MIB = 1024.0, 1024.0 * 1024.0
 
@@ -139,7 +137,7 @@ def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         yield node, rows.slice(ends[number], ends[number + 1] - ends[number])
 
 
-def _length(times: npt.NDArray[np.float64], step: float, node: str, books: Books) -> int:
+def _length(times: Floats, step: float, node: str, books: Books) -> int:
     span = float(times.max()) - float(times.min())
     length = round(span / step) + 1 if step else 1
     # a clock that jumped by years would ask for an array of as many steps
@@ -205,12 +203,12 @@ def _added(
     return sums, counts, "; ".join(sorted(remarks)) or None
 
 
-def _tasks(rows: pa.Table) -> npt.NDArray[np.int64]:
+def _tasks(rows: pa.Table) -> Ints:
     names = [name for name in ("step", "series", "task") if name in rows.column_names]
     texts = pc.binary_join_element_wise(
         *(pc.fill_null(rows.column(name), "") for name in names), "/"
     ).combine_chunks()
-    numbers: npt.NDArray[np.int64] = texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    numbers: Ints = texts.dictionary_encode().indices.to_numpy().astype(np.int64)
     return numbers
 
 

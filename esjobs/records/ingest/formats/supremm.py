@@ -20,8 +20,8 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats
 from esjobs.core.errors import InputError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.metrics import other
@@ -31,8 +31,6 @@ from esjobs.records.ingest.formats.job_files import Books
 from esjobs.records.ingest.reading.inputs import Input
 from esjobs.records.series.rows import Series, regular
 from esjobs.schema.series import SERIES
-
-Floats = npt.NDArray[np.float64]
 
 # Their metrics with ours and the factor; shares are in percent, memory and rates in GiB and MiB.
 _METRICS: dict[str, tuple[str, float]] = {

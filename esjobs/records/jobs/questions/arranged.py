@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats
 from esjobs.core.arrow import arrow_type
 from esjobs.core.errors import UsageError
 from esjobs.core.query import adds_up
@@ -16,7 +17,7 @@ from esjobs.records.jobs.questions.cells import Cells
 from esjobs.records.jobs.questions.changes import LEAST_CLUSTERS, Change, Codes
 from esjobs.records.jobs.questions.columns import Columns, Wanted, columns, noise_columns
 from esjobs.records.jobs.questions.dimensions import Dimension
-from esjobs.records.jobs.questions.formulas import JOBS, Floats, Parts, Ratio, leaves_out, together
+from esjobs.records.jobs.questions.formulas import JOBS, Parts, Ratio, leaves_out, together
 from esjobs.records.jobs.questions.gaps import gaps
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.records.jobs.questions.question import Question

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core import fields
+from esjobs.core.arrays import Floats
 from esjobs.core.errors import UsageError
 from esjobs.core.keys import Bins, Named, TimePart, beginning
 from esjobs.core.keys import Part as Period
@@ -27,7 +28,7 @@ from esjobs.core.query import (
 )
 from esjobs.core.window import Window
 from esjobs.records.jobs.questions.dimensions import Dimension, RequestedBins
-from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part
+from esjobs.records.jobs.questions.formulas import JOBS, Part
 from esjobs.records.jobs.questions.metrics import METRICS
 from esjobs.records.jobs.questions.round_bins import round_bins
 from esjobs.records.jobs.resolution import Resolver, resolve_keys, resolvers, source_of, store_keys

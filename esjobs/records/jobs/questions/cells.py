@@ -7,11 +7,12 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from esjobs.core.arrays import Floats
 from esjobs.core.query import In, is_count
 from esjobs.records.jobs.questions.asking import Groups, Jobs, aligned, groups, numbers_of
 from esjobs.records.jobs.questions.changes import Change, Codes, Terms, change_of_ratio, change_of_sum
 from esjobs.records.jobs.questions.dimensions import Dimension
-from esjobs.records.jobs.questions.formulas import Amount, Floats, Part, Ratio, Total
+from esjobs.records.jobs.questions.formulas import Amount, Part, Ratio, Total
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.store.base import JobStore
 from esjobs.store.merge import numbered

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.records.jobs.questions.formulas import Floats
+from esjobs.core.arrays import Floats
 
 LEAST_CLUSTERS = 5.0
 """Effective clusters below which a change has no error."""

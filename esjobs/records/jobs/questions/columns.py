@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from esjobs.core.arrays import Floats
 from esjobs.core.rates import NOISE_SIGMAS
 from esjobs.records.jobs.questions.changes import Change
-from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part, Parts, Ratio, Total, leaves_out
+from esjobs.records.jobs.questions.formulas import JOBS, Part, Parts, Ratio, Total, leaves_out
 from esjobs.records.jobs.questions.metrics import QueryMetric
 from esjobs.records.jobs.questions.ranking import interval
 

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.core.query import Filter, Maximum, Minimum, Missing, Moment, Quantile, Range
-
-Floats = npt.NDArray[np.float64]
 
 Part = Moment | Quantile | Minimum | Maximum
 """Parts that a store returns; their names do not matter here."""
@@ -323,7 +321,7 @@ def leaves_out(formula: Formula) -> bool:
     return not isinstance(formula, Total) or bool(formula.unknown)
 
 
-def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
+def together(parts: Parts, rows: Mask) -> dict[Part, Floats]:
     """The parts of some groups as those of one group; quantiles do not follow from those of groups: null."""
     one: dict[Part, Floats] = {}
     for part, values in parts.items():

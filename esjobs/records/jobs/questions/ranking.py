@@ -1,8 +1,8 @@
 """Groups that are ranked by a rate: the interval of each, and which of them differ from the rest."""
 
 import numpy as np
-import numpy.typing as npt
 
+from esjobs.core.arrays import Floats, Mask
 from esjobs.core.rates import (
     FEW_JOBS,
     INTERVAL_SIGMAS,
@@ -13,9 +13,7 @@ from esjobs.core.rates import (
     shares_differ,
     wilson,
 )
-from esjobs.records.jobs.questions.formulas import Floats, Parts, Ratio
-
-Flags = npt.NDArray[np.bool_]
+from esjobs.records.jobs.questions.formulas import Parts, Ratio
 
 
 def interval(formula: Ratio, parts: Parts) -> tuple[Floats, Floats]:
@@ -65,7 +63,7 @@ def _ends(formula: Ratio, parts: Parts, sigmas: float) -> tuple[Floats, Floats]:
     return values - reach, values + reach
 
 
-def _rest(formula: Ratio, parts: Parts, typical: Flags) -> Parts:
+def _rest(formula: Ratio, parts: Parts, typical: Mask) -> Parts:
     count = np.nan_to_num(parts[formula.counted])
     others, left = count.sum() - count, count[typical].sum() - np.where(typical, count, 0.0)
     # where most other jobs lie far off there is nothing typical: all others are the rest
