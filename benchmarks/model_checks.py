@@ -55,6 +55,8 @@ def line_of(name: str, runs: list[tuple[Truth, dict[str, Any]]]) -> str:
         fits = found["fits"]
         headline = (fits.level == "queue") & (fits.processing_type == "all")
         doubt = fits[headline].model_doubt.fillna("").iloc[0]
+        if doubt and not any(text in doubt for text in _WORDS.values()):
+            raise ValueError(f"no test of the model is known by the sentence: {doubt}")
         said["runs"] += bool(doubt)
         said.update(word for word, text in _WORDS.items() if text in doubt)
         elsewhere += bool(not doubt and fits[~headline].model_doubt.notna().any())
